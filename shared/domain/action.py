@@ -1,0 +1,242 @@
+"""Actions and the ledger's rules: what may be sent, what has to be asked first, and what only a person may decide."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import Field
+
+from shared.domain.canonical import Json, digest
+from shared.domain.identity import Name, Reference, TaskId, TenantId
+from shared.domain.instants import Instant
+from shared.domain.records import Record
+
+Scalar: TypeAlias = "str | int | bool | None"
+Arguments = dict[str, Scalar]
+
+# A third failure in a row has always been an outage or a bug; more tries only hide it.
+DISPATCH_ATTEMPTS_MAX: Final = 3
+# Asking costs nothing downstream, and a provider may take a while to know its own outcome.
+LOOKUPS_MAX: Final = 5
+# Longer than the function that holds it may live (20 s), so that a lapsed lease means a dead worker.
+ACTION_LEASE: Final = timedelta(seconds=25)
+# The first pause before an unclear outcome is looked at again; it doubles with every try.
+RETRY_PAUSE: Final = timedelta(seconds=5)
+RETRY_PAUSE_MAX: Final = timedelta(minutes=15)
+
+
+class EffectClass(StrEnum):
+    """What may be done after a crash or without a clear answer (seed text 2, section 8)."""
+
+    READ = "read"
+    KEYED_WRITE = "keyed_write"
+    REVERSIBLE_WRITE = "reversible_write"
+    IRREVERSIBLE_WRITE = "irreversible_write"
+
+
+class ActionStatus(StrEnum):
+    """How far an action is known to have come."""
+
+    INTENT = "intent"
+    IN_FLIGHT = "in_flight"
+    DONE = "done"
+    FAILED = "failed"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    VOID = "void"
+
+
+SETTLED: Final = frozenset({ActionStatus.DONE, ActionStatus.FAILED, ActionStatus.VOID})
+
+
+class ActionSpec(Record):
+    """A tool and its normalised arguments: flat, typed, and the same bytes wherever they are digested."""
+
+    tool: Name
+    arguments: Arguments
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the value that digests are made of."""
+        return {"tool": self.tool, "arguments": dict(self.arguments)}
+
+
+class Action(Record):
+    """A permitted effect, as the sealed checkpoint holds it. `perform` takes its arguments from here only."""
+
+    operation: str
+    ordinal: Annotated[int, Field(ge=1)]
+    request_version: Annotated[int, Field(ge=1)]
+    spec: ActionSpec
+    effect: EffectClass
+    approval_id: Reference | None = None
+    undoes: str | None = None
+    status: ActionStatus = ActionStatus.INTENT
+
+    @property
+    def digest(self) -> str:
+        """What the ledger row, the checkpoint and the dispatch have to agree on."""
+        return digest("action", {"operation": self.operation, **self.spec.as_json()})
+
+
+class ActionRow(Record):
+    """The ledger's row for one operation key.
+
+    The row is written in the commit that decided the action. Its fence counts claims: whoever holds an older
+    number has lost the right to settle.
+    """
+
+    tenant: TenantId
+    task_id: TaskId
+    operation: str
+    tool: Name
+    effect: EffectClass
+    digest: str
+    version: int
+    approval_id: Reference | None = None
+    undoes: str | None = None
+    status: ActionStatus = ActionStatus.INTENT
+    fence: int = 0
+    lease_ends_at: Instant | None = None
+    attempts: int = 0
+    lookups: int = 0
+    first_sent_at: Instant | None = None
+    intended_at: Instant
+    settled_at: Instant | None = None
+    reference: str | None = None
+    facts: Arguments = Field(default_factory=dict)
+    reason: str = ""
+
+
+class ToolOutcome(StrEnum):
+    """The answers a tool may give. Anything else, a timeout or an error included, is `UNKNOWN` to the ledger."""
+
+    DONE = "done"
+    FAILED = "failed"
+    ABSENT = "absent"
+    PENDING = "pending"
+    NOT_SENT = "not_sent"
+    UNKNOWN = "unknown"
+
+
+class ToolReply(Record):
+    """What a tool said about one operation key.
+
+    ``failed`` and ``not_sent`` are promises that nothing happened; ``absent`` answers a look-up only.
+    """
+
+    outcome: ToolOutcome
+    reference: str | None = None
+    facts: Arguments = Field(default_factory=dict)
+    reason: str = ""
+
+
+class Verb(StrEnum):
+    """What the ledger allows next for one row."""
+
+    ANSWER = "answer"
+    BUSY = "busy"
+    SEND = "send"
+    LOOK_UP = "look_up"
+    REVIEW = "review"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerStep:
+    """A verb with its reason."""
+
+    verb: Verb
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRules:
+    """What the ledger has to know about a tool. `key_window` is how long the provider remembers a key; None is for ever."""
+
+    effect: EffectClass
+    can_look_up: bool
+    key_window: timedelta | None = None
+
+
+def next_ledger_step(row: ActionRow, rules: EffectRules, *, now: datetime) -> LedgerStep:
+    """Decide what may be done for an operation now.
+
+    A lapsed lease is never read as "it did not happen" (B01): a row in flight without a live lease is unknown.
+    """
+    if row.status in SETTLED:
+        return LedgerStep(verb=Verb.ANSWER, reason="the outcome is known")
+    if row.lease_ends_at is not None and now < row.lease_ends_at:
+        return LedgerStep(verb=Verb.BUSY, reason="another attempt is at work on this operation")
+    if row.status is ActionStatus.INTENT:
+        return _fresh(row)
+    return _unclear(row, rules, now=now)
+
+
+def _fresh(row: ActionRow) -> LedgerStep:
+    if row.attempts >= DISPATCH_ATTEMPTS_MAX and row.effect is not EffectClass.READ:
+        return LedgerStep(verb=Verb.REVIEW, reason=f"could not be sent in {row.attempts} attempts")
+    if row.attempts >= LOOKUPS_MAX:
+        return LedgerStep(verb=Verb.REVIEW, reason=f"could not be read in {row.attempts} attempts")
+    return LedgerStep(verb=Verb.SEND, reason="nothing has been sent under this key")
+
+
+def _unclear(row: ActionRow, rules: EffectRules, *, now: datetime) -> LedgerStep:
+    if rules.effect is EffectClass.READ:
+        if row.attempts >= LOOKUPS_MAX:
+            return LedgerStep(verb=Verb.REVIEW, reason=f"no answer in {row.attempts} reads")
+        return LedgerStep(verb=Verb.SEND, reason="a read may be repeated")
+    if rules.effect is EffectClass.KEYED_WRITE and _key_is_remembered(row, rules, now=now):
+        if row.attempts < DISPATCH_ATTEMPTS_MAX:
+            return LedgerStep(verb=Verb.SEND, reason="the provider honours the key, so the same key is sent again")
+    if rules.can_look_up and row.lookups < LOOKUPS_MAX:
+        return LedgerStep(verb=Verb.LOOK_UP, reason="the provider is asked what happened before anything is sent")
+    if rules.can_look_up:
+        return LedgerStep(verb=Verb.REVIEW, reason=f"no clear answer in {row.lookups} look-ups")
+    return LedgerStep(verb=Verb.REVIEW, reason="the outcome is unknown and the provider cannot be asked")
+
+
+def _key_is_remembered(row: ActionRow, rules: EffectRules, *, now: datetime) -> bool:
+    if rules.key_window is None or row.first_sent_at is None:
+        return True
+    return now < row.first_sent_at + rules.key_window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What an attempt writes into the row it holds."""
+
+    status: ActionStatus
+    reference: str | None
+    facts: Mapping[str, Scalar]
+    reason: str
+
+
+def settlement_of(reply: ToolReply, row: ActionRow, *, asked: Verb) -> Settlement:
+    """Turn a tool's answer into what the ledger stores.
+
+    An irreversible effect whose look-up found nothing is not free to be sent again: a person decides (the request
+    may still be on its way). For every other class an authoritative "absent" is proof that nothing happened.
+    """
+    status = {
+        ToolOutcome.DONE: ActionStatus.DONE,
+        ToolOutcome.FAILED: ActionStatus.FAILED,
+        ToolOutcome.NOT_SENT: ActionStatus.INTENT if asked is Verb.SEND else ActionStatus.OUTCOME_UNKNOWN,
+        ToolOutcome.PENDING: ActionStatus.OUTCOME_UNKNOWN,
+        ToolOutcome.UNKNOWN: ActionStatus.OUTCOME_UNKNOWN,
+        ToolOutcome.ABSENT: _after_absent(row.effect) if asked is Verb.LOOK_UP else ActionStatus.OUTCOME_UNKNOWN,
+    }[reply.outcome]
+    if status is ActionStatus.INTENT and row.status is not ActionStatus.INTENT and reply.outcome is ToolOutcome.NOT_SENT:
+        # Only this attempt is proved unsent; an earlier one under the same key may have arrived.
+        status = ActionStatus.OUTCOME_UNKNOWN
+    return Settlement(status=status, reference=reply.reference, facts=dict(reply.facts), reason=reply.reason)
+
+
+def _after_absent(effect: EffectClass) -> ActionStatus:
+    if effect is EffectClass.IRREVERSIBLE_WRITE:
+        return ActionStatus.OUTCOME_UNKNOWN
+    return ActionStatus.INTENT
+
+
+def retry_pause(tries: int) -> timedelta:
+    """How long to wait before an unclear operation is looked at again: doubling, bounded."""
+    return min(RETRY_PAUSE * 2 ** max(tries - 1, 0), RETRY_PAUSE_MAX)

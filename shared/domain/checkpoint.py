@@ -1,0 +1,208 @@
+"""The checkpoint: the authoritative, append-only record of a task, in the five layers a resume needs.
+
+No bodies, no credentials, no free text written by a model or a stranger: those are referenced, not stored here.
+"""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from shared.domain.action import Action, Arguments
+from shared.domain.approval import Approval
+from shared.domain.canonical import Json, canonical
+from shared.domain.errors import RequestTooLarge
+from shared.domain.evidence import EvidenceRef
+from shared.domain.identity import Name, PrincipalRef, TaskId, TaskKey, TenantId
+from shared.domain.instants import Instant, format_instant
+from shared.domain.records import Record
+from shared.domain.status import TERMINAL, Status
+from shared.domain.wait import PendingWait
+
+SCHEMA_VERSION: Final = 1
+# DynamoDB holds 400 KB an item. A task that needs a tenth of that keeps bodies where references belong.
+CHECKPOINT_BYTES_MAX: Final = 40_000
+# The window shows the last few events; everything older is in the append-only history.
+RECENT_MAX: Final = 6
+
+
+class Fact(Record):
+    """Something that happened, named in the past tense by the workflow's tool or wait."""
+
+    name: Name
+    happened: bool
+    operation: str | None = None
+    reference: str | None = None
+    values: Arguments = Field(default_factory=dict)
+
+
+class RecentEvent(Record):
+    """One line of the progress log, written by code."""
+
+    at: Instant
+    what: Annotated[str, Field(max_length=300)]
+
+
+class CancelRequest(Record):
+    """A request to stop: who, when, how far."""
+
+    scope: Name
+    principal: PrincipalRef
+    requested_at: Instant
+
+
+class Business(Record):
+    """Layer 1: what the task is about and where it stands."""
+
+    workflow: Name
+    stage: Name
+    status: Status
+    because: Annotated[str, Field(max_length=500)]
+    owner: PrincipalRef
+    request: Arguments
+    request_version: Annotated[int, Field(ge=1)]
+    deadline_at: Instant
+    facts: tuple[Fact, ...] = ()
+    outcome: str | None = None
+
+
+class Execution(Record):
+    """Layer 2: work under way. `run` counts executions, `ordinal` counts actions, `fence` is the last lease used."""
+
+    run: Annotated[int, Field(ge=1)]
+    ordinal: Annotated[int, Field(ge=0)] = 0
+    fence: Annotated[int, Field(ge=0)] = 0
+    waits: tuple[PendingWait, ...] = ()
+    actions: tuple[Action, ...] = ()
+    children: tuple[TaskId, ...] = ()
+    recent: tuple[RecentEvent, ...] = ()
+    cancel: CancelRequest | None = None
+    resume_at: Instant | None = None
+
+
+class References(Record):
+    """Layer 3: where the bulky things are."""
+
+    evidence: tuple[EvidenceRef, ...] = ()
+
+
+class Security(Record):
+    """Layer 4: the security scope, as references. Rights are never stored."""
+
+    tenant: TenantId
+    requester: PrincipalRef
+    on_behalf_of: PrincipalRef | None = None
+    approvals: tuple[Approval, ...] = ()
+
+
+class Stamps(Record):
+    """Layer 5: the versions this task was last judged under."""
+
+    workflow: int
+    policy: str
+    catalogue: str
+    prompt: str
+    model: str
+
+
+class Attempts(Record):
+    """Counts that bound loops: proposals refused in a row, model turns, and waits opened in all."""
+
+    refusals: int = 0
+    turns: int = 0
+    waits: int = 0
+
+
+class Checkpoint(Record):
+    """One version of a task."""
+
+    schema_version: int = SCHEMA_VERSION
+    task_id: TaskId
+    version: Annotated[int, Field(ge=1)]
+    business: Business
+    execution: Execution
+    references: References
+    security: Security
+    stamps: Stamps
+    attempts: Attempts = Attempts()
+    trace: str
+    created_at: Instant
+    updated_at: Instant
+    status_since: Instant
+    previous_seal: str
+
+    @property
+    def key(self) -> TaskKey:
+        """The task's key."""
+        return TaskKey(tenant=self.security.tenant, task_id=self.task_id)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the task has ended."""
+        return self.business.status in TERMINAL
+
+    def action(self, operation: str) -> Action | None:
+        """Find an action by its operation key."""
+        return next((a for a in self.execution.actions if a.operation == operation), None)
+
+    def approval(self, approval_id: str) -> Approval | None:
+        """Find an approval by its id."""
+        return next((a for a in self.security.approvals if a.approval_id == approval_id), None)
+
+    def wait(self, wait_id: str) -> PendingWait | None:
+        """Find an open wait by its id."""
+        return next((w for w in self.execution.waits if w.wait_id == wait_id), None)
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> str:
+    """Return the stored body: canonical JSON text, without fields that hold nothing.
+
+    Raises:
+        RequestTooLarge: the body would be larger than a checkpoint may be. Checked before anything is dispatched.
+    """
+    body = canonical(_without_nothing(checkpoint.model_dump(mode="json")))
+    if len(body) > CHECKPOINT_BYTES_MAX:
+        msg = f"the task would need {len(body)} bytes of checkpoint, {CHECKPOINT_BYTES_MAX} are allowed"
+        raise RequestTooLarge(msg)
+    return body.decode()
+
+
+def decode_checkpoint(body: str) -> Checkpoint:
+    """Read a stored body.
+
+    Raises:
+        ValueError: the body is not a checkpoint of this schema version.
+    """
+    return Checkpoint.model_validate_json(body)
+
+
+def recent_with(checkpoint: Checkpoint, event: RecentEvent) -> tuple[RecentEvent, ...]:
+    """Append to the progress log, dropping what is older than the last few."""
+    return (*checkpoint.execution.recent, event)[-RECENT_MAX:]
+
+
+def head_columns(checkpoint: Checkpoint) -> dict[str, str | int]:
+    """Derive the head's indexed columns. They are checked against the sealed body at every load (B19)."""
+    key = checkpoint.key
+    columns: dict[str, str | int] = {
+        "version": checkpoint.version,
+        "run": checkpoint.execution.run,
+        "workflow": checkpoint.business.workflow,
+        "status": str(checkpoint.business.status),
+        "stage": checkpoint.business.stage,
+        "owner": checkpoint.business.owner.key,
+        "queue": f"{key.tenant}#{checkpoint.business.status}",
+        "since": f"{format_instant(checkpoint.status_since)}#{key.task_id}",
+    }
+    due = [w.deadline_at for w in checkpoint.execution.waits]
+    if not checkpoint.closed:
+        columns["due_at"] = format_instant(min([*due, checkpoint.business.deadline_at]))
+    return columns
+
+
+def _without_nothing(value: Json) -> Json:
+    # An absent field and its default read the same; leaving it out keeps a checkpoint under two kilobytes.
+    if isinstance(value, dict):
+        return {k: _without_nothing(v) for k, v in value.items() if v is not None and v not in ([], {})}
+    if isinstance(value, list):
+        return [_without_nothing(item) for item in value]
+    return value

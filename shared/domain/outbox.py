@@ -1,0 +1,48 @@
+"""Messages staged in a commit and delivered after it, at least once, in order."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from shared.domain.action import Arguments
+from shared.domain.identity import Name, Reference, TaskKey
+from shared.domain.records import Record
+
+
+class StartExecution(Record):
+    """Start the execution of a run. Its name is derived from task and run, so starting twice starts once."""
+
+    kind: Literal["start_execution"] = "start_execution"
+    workflow: Name
+    run: int
+    version: int
+
+
+class AnswerWait(Record):
+    """Tell the machine that a wait is settled. A token that is not there yet will be answered by `open_wait`."""
+
+    kind: Literal["answer_wait"] = "answer_wait"
+    wait_id: Reference
+    correlation_id: Reference
+    version: int
+
+
+class PublishEvent(Record):
+    """Publish a business event with controlled fields on the bus."""
+
+    kind: Literal["publish_event"] = "publish_event"
+    event: Annotated[str, Field(pattern=r"^[a-z]+\.[a-z_]+$")]
+    version: int
+    detail: Arguments
+
+
+Message = Annotated[StartExecution | AnswerWait | PublishEvent, Field(discriminator="kind")]
+MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
+
+
+class OutboxRow(Record):
+    """All messages of one commit."""
+
+    key: TaskKey
+    version: int
+    messages: tuple[Message, ...]

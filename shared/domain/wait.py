@@ -1,0 +1,150 @@
+"""Waits: what for, which, until when, and who is next. Nothing waits without all four."""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field, model_validator
+
+from shared.domain.identity import Name, Reference, TaskId, TenantId
+from shared.domain.instants import Instant
+from shared.domain.records import Record
+
+# The state's own timeout is a net under the wait row's deadline: it fires later than the row's owner does.
+STATE_TIMEOUT_MARGIN: Final = timedelta(minutes=5)
+# Step Functions keeps an execution for a year at most; the net may not be longer than a state can wait.
+WAIT_SECONDS_MAX: Final = 99_999_999
+
+
+class WaitKind(StrEnum):
+    """What kind of answer ends the wait."""
+
+    APPROVAL = "approval"
+    INPUT = "input"
+    EVENT = "event"
+    CHILD = "child"
+    REVIEW = "review"
+
+
+class WaitStatus(StrEnum):
+    """What became of a wait."""
+
+    OPEN = "open"
+    SETTLED = "settled"
+    VOID = "void"
+    EXPIRED = "expired"
+
+
+class OnDeadline(StrEnum):
+    """What a rung of the ladder does when its time has come."""
+
+    REMIND = "remind"
+    ESCALATE = "escalate"
+    EXPIRE = "expire"
+    FAIL = "fail"
+    REVIEW = "review"
+
+
+class Rung(Record):
+    """One step of an escalation ladder, counted from the opening of the wait."""
+
+    after_seconds: Annotated[int, Field(ge=1)]
+    do: OnDeadline
+    to: Name
+
+    @property
+    def ends(self) -> bool:
+        """Whether this rung ends the wait."""
+        return self.do in {OnDeadline.EXPIRE, OnDeadline.FAIL, OnDeadline.REVIEW}
+
+
+class WaitRule(Record):
+    """A workflow's rule for a wait: a ladder whose last rung, and only that, ends it. Its time is the deadline."""
+
+    ladder: Annotated[tuple[Rung, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _ordered_and_ending(self) -> "WaitRule":
+        times = [rung.after_seconds for rung in self.ladder]
+        if times != sorted(set(times)):
+            msg = "a ladder climbs in time: each rung later than the one before"
+            raise ValueError(msg)
+        if [rung.ends for rung in self.ladder] != [False] * (len(self.ladder) - 1) + [True]:
+            msg = "the last rung of a ladder ends the wait, and no other does"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def deadline_after(self) -> timedelta:
+        """How long the wait may last."""
+        return timedelta(seconds=self.ladder[-1].after_seconds)
+
+
+class PendingWait(Record):
+    """A task's open wait as the sealed checkpoint remembers it."""
+
+    wait_id: Reference
+    kind: WaitKind
+    name: Name
+    correlation_id: Reference
+    request_version: int
+    deadline_at: Instant
+
+
+class Wait(Record):
+    """The stored wait. The row owns the deadline; a schedule is a timer for it and the sweep is the net."""
+
+    tenant: TenantId
+    task_id: TaskId
+    wait_id: Reference
+    kind: WaitKind
+    name: Name
+    correlation_id: Reference
+    request_version: int
+    # The task version whose commit opened the wait.
+    version: int
+    # The role that may answer, or the sources whose signature is accepted.
+    answered_by: tuple[str, ...]
+    rule: WaitRule
+    rung: int = 0
+    opened_at: Instant
+    deadline_at: Instant
+    status: WaitStatus = WaitStatus.OPEN
+    settled_at: Instant | None = None
+
+    @property
+    def owner(self) -> str:
+        """Who owns the deadline now: the target of the next rung."""
+        return self.rule.ladder[min(self.rung, len(self.rule.ladder) - 1)].to
+
+    @property
+    def next_rung_at(self) -> datetime:
+        """The instant at which the next rung acts."""
+        rung = self.rule.ladder[min(self.rung, len(self.rule.ladder) - 1)]
+        return self.opened_at + timedelta(seconds=rung.after_seconds)
+
+    def pending(self) -> PendingWait:
+        """The part that the checkpoint keeps."""
+        return PendingWait(
+            wait_id=self.wait_id,
+            kind=self.kind,
+            name=self.name,
+            correlation_id=self.correlation_id,
+            request_version=self.request_version,
+            deadline_at=self.deadline_at,
+        )
+
+
+class WaitSettlement(Record):
+    """The end of an open wait, written in the commit that moves the task on."""
+
+    tenant: TenantId
+    correlation_id: Reference
+    wait_id: Reference
+    status: WaitStatus
+
+
+def state_timeout_seconds(deadline_at: datetime, *, now: datetime) -> int:
+    """How long the machine's state may wait: the deadline plus a margin, since the row, not the state, owns it."""
+    left = deadline_at - now + STATE_TIMEOUT_MARGIN
+    return min(max(int(left.total_seconds()), 60), WAIT_SECONDS_MAX)

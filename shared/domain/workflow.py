@@ -1,0 +1,256 @@
+"""What a workflow is: data and pure rules. The engine runs any of them and knows none by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TypeAlias
+
+from pydantic import BaseModel, ValidationError
+
+from shared.domain.action import ActionSpec, Arguments, EffectClass, EffectRules
+from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus
+from shared.domain.canonical import short_digest
+from shared.domain.checkpoint import Checkpoint, Fact
+from shared.domain.errors import IllegalTransition, InvalidRequest
+from shared.domain.proposal import Proposal
+from shared.domain.status import Status
+from shared.domain.wait import WaitRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """An outside operation that a workflow may perform.
+
+    `fact` names, in the past tense, what has happened when it is done. `undo` names the tool that compensates it, or
+    None with the reason in `no_undo_because`. `key_window` is how long the provider remembers an idempotency key.
+    """
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    effect: EffectClass
+    fact: str
+    can_look_up: bool = False
+    key_window: timedelta | None = None
+    undo: str | None = None
+    no_undo_because: str | None = None
+
+    @property
+    def rules(self) -> EffectRules:
+        """What the ledger needs to know."""
+        return EffectRules(effect=self.effect, can_look_up=self.can_look_up, key_window=self.key_window)
+
+    def normalise(self, arguments: Mapping[str, object]) -> ActionSpec:
+        """Validate arguments strictly and return the one normalised form that is digested and dispatched.
+
+        Raises:
+            InvalidRequest: missing, extra, wrongly typed or out-of-range arguments.
+        """
+        try:
+            valid = self.arguments.model_validate(dict(arguments), strict=True)
+        except ValidationError as error:
+            fields = ", ".join(sorted({".".join(map(str, e["loc"])) or "(all)" for e in error.errors()}))
+            msg = f"{self.name}: unusable arguments: {fields}"
+            raise InvalidRequest(msg) from error
+        return ActionSpec(tool=self.name, arguments=valid.model_dump(mode="json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A place in a workflow: where it may go next, which tools the model is offered, and with which instruction."""
+
+    next: frozenset[str]
+    tools: tuple[str, ...] = ()
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskModel:
+    """Ask the model for one proposal with the stage's tools. `record` is what the task card shows as the record."""
+
+    stage: str
+    record: Arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestApproval:
+    """Ask people for approval of one executable action."""
+
+    stage: str
+    action: ActionSpec
+    rule: ApprovalRule
+    wait: WaitRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitEvent:
+    """Wait for a signed event of an outside system."""
+
+    stage: str
+    name: str
+    correlation_id: str
+    sources: tuple[str, ...]
+    wait: WaitRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitInput:
+    """Wait for a person's typed answer to one question."""
+
+    stage: str
+    name: str
+    role: str
+    wait: WaitRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerformAction:
+    """Perform an action that code decided on; an approval is named where the action needs one."""
+
+    stage: str
+    action: ActionSpec
+    approval: Approval | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compensate:
+    """Undo what was done, newest first; then end with `status` and `outcome`."""
+
+    stage: str
+    status: Status
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """End the task."""
+
+    stage: str
+    status: Status
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """Hand the task to a person."""
+
+    stage: str
+    reason: str
+
+
+Step: TypeAlias = AskModel | RequestApproval | AwaitEvent | AwaitInput | PerformAction | Compensate | Finish | Review
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    """What a workflow's rules may look at: the sealed record, never text that a model or a stranger wrote."""
+
+    request: BaseModel
+    request_version: int
+    stage: str
+    facts: tuple[Fact, ...]
+    approvals: tuple[Approval, ...]
+    now: datetime
+
+    def fact(self, name: str) -> Fact | None:
+        """The last fact of that name, whether it happened or definitely did not."""
+        return next((f for f in reversed(self.facts) if f.name == name), None)
+
+    def happened(self, name: str) -> bool:
+        """Whether that fact happened."""
+        fact = self.fact(name)
+        return fact is not None and fact.happened
+
+    def refused(self, name: str) -> bool:
+        """Whether that fact definitely did not happen."""
+        fact = self.fact(name)
+        return fact is not None and not fact.happened
+
+    def approval_of(self, action: ActionSpec) -> Approval | None:
+        """The live approval of exactly this action for the current request, granted or already used."""
+        good = {ApprovalStatus.GRANTED, ApprovalStatus.CONSUMED}
+        return next((a for a in self._of(action) if a.status in good), None)
+
+    def rejected(self, action: ActionSpec) -> bool:
+        """Whether this action was rejected for the current request."""
+        return any(a.status is ApprovalStatus.REJECTED for a in self._of(action))
+
+    def _of(self, action: ActionSpec) -> tuple[Approval, ...]:
+        return tuple(
+            a for a in self.approvals if a.spec == action and a.basis.request_version == self.request_version
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workflow:
+    """A task type: one folder of data and pure rules.
+
+    `next_step` is asked at every wake-up what the task needs now; `judge` is the only door from a proposal to a step.
+    Both are pure: the same view gives the same answer.
+    """
+
+    name: str
+    version: int
+    title: str
+    request: type[BaseModel]
+    stages: Mapping[str, Stage]
+    first_stage: str
+    tools: Mapping[str, Tool]
+    prompts: Mapping[str, str]
+    policies: str
+    task_deadline: timedelta
+    next_step: Callable[[TaskView], Step]
+    judge: Callable[[TaskView, Proposal], Step]
+    # The typed attributes of a request or action that policies may look at, such as an amount.
+    attributes: Callable[[Mapping[str, object]], Arguments] = field(default=dict)  # type: ignore[assignment]
+    # The request field that carries outside words; it is stored as evidence and never enters the record.
+    untrusted_field: str | None = None
+
+    @cached_property
+    def catalogue(self) -> str:
+        """The hash of everything about the tools that can steer a model or change an effect."""
+        return short_digest(
+            "catalogue",
+            {
+                name: {
+                    "description": tool.description,
+                    "schema": short_digest("schema", tool.arguments.model_json_schema()),
+                    "effect": str(tool.effect),
+                    "undo": tool.undo,
+                }
+                for name, tool in self.tools.items()
+            },
+        )
+
+    @cached_property
+    def policy(self) -> str:
+        """The hash of the workflow's policies."""
+        return short_digest("policy", self.policies)
+
+    @cached_property
+    def prompt(self) -> str:
+        """The hash of the workflow's instructions."""
+        return short_digest("prompt", dict(self.prompts))
+
+    def permit_stage(self, before: str, after: str) -> str:
+        """Return `after` if the workflow's table has that edge; staying is always allowed.
+
+        Raises:
+            IllegalTransition: skipping is impossible, whatever a prompt says.
+        """
+        if after != before and after not in self.stages[before].next:
+            msg = f"{self.name}: stage {before} cannot become {after}"
+            raise IllegalTransition(msg)
+        return after
+
+    def view(self, task: Checkpoint, *, now: datetime) -> TaskView:
+        """Build what the rules may look at from the record."""
+        return TaskView(
+            request=self.request.model_validate(task.business.request, strict=False),
+            request_version=task.business.request_version,
+            stage=task.business.stage,
+            facts=task.business.facts,
+            approvals=task.security.approvals,
+            now=now,
+        )

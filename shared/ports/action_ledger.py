@@ -1,0 +1,43 @@
+"""The action ledger: one row per operation key."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from shared.domain.action import ActionRow, Settlement, Verb
+from shared.domain.identity import TaskKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The answer to a claim: whether it was won, and the row as it is now."""
+
+    won: bool
+    row: ActionRow
+
+
+class ActionLedger(Protocol):
+    """Claims and settlements of rows that a commit has written. All reads are strongly consistent."""
+
+    def get(self, key: TaskKey, operation: str) -> ActionRow | None:
+        """Read one row."""
+
+    def claim(self, key: TaskKey, operation: str, *, expected_fence: int, verb: Verb, now: datetime, lease_ends_at: datetime) -> Claim | None:
+        """Take the row for one attempt if its fence is still the expected one, it is not settled and no lease is live.
+
+        Winning raises the fence by one, counts the attempt before any work is done (B63), and for `Verb.SEND` sets
+        the row in flight and keeps the instant of the first send.
+
+        Returns:
+            None if there is no such row.
+
+        If killed here:
+            The row is in flight under a lease that lapses; nobody reads that as "it did not happen".
+        """
+
+    def settle(self, key: TaskKey, operation: str, settlement: Settlement, *, fence: int, now: datetime) -> ActionRow:
+        """Write what is known and end the lease.
+
+        Raises:
+            LeaseLost: a later attempt holds the row; this attempt's result is discarded (B20).
+        """

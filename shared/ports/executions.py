@@ -1,0 +1,27 @@
+"""The state machine's executions: disposable runs of a task."""
+
+from typing import Protocol
+
+from shared.domain.identity import TaskKey
+
+
+class Executions(Protocol):
+    """Starting and answering."""
+
+    def start(self, key: TaskKey, *, workflow: str, run: int, version: int) -> None:
+        """Start the run under its own name; starting it twice starts it once (B61).
+
+        Raises:
+            Throttled: try again later.
+            InvariantBroken: no machine is deployed for the workflow.
+        """
+
+    def answer(self, token: str, *, wait_id: str) -> bool:
+        """Tell the waiting state to go on. The answer carries no decision; the machine wakes and reads the record.
+
+        Returns:
+            False if the token is no longer waited for (answered before, timed out, or its execution has ended).
+
+        Raises:
+            Throttled: try again later.
+        """

@@ -1,0 +1,61 @@
+"""What the use cases are wired with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shared.domain.workflow import Workflow
+from shared.ports.action_ledger import ActionLedger
+from shared.ports.artifacts import Artifacts
+from shared.ports.authoriser import Authoriser
+from shared.ports.authority import Authority
+from shared.ports.clock import Clock, Ids
+from shared.ports.evidence_store import EvidenceStore
+from shared.ports.inbox import Inbox
+from shared.ports.leases import Leases
+from shared.ports.sealer import Sealer
+from shared.ports.task_records import TaskRecords
+from shared.ports.wait_store import WaitStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Loading and committing sealed tasks: what every use case that reads or moves a task needs."""
+
+    records: TaskRecords
+    sealer: Sealer
+    clock: Clock
+    ids: Ids
+    workflows: Mapping[str, Workflow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """Who may do what, live."""
+
+    authority: Authority
+    authoriser: Authoriser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiDeps:
+    """What the API's use cases need."""
+
+    tasks: Records
+    rights: Rights
+    inbox: Inbox
+    ledger: ActionLedger
+    evidence: EvidenceStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeDeps:
+    """What the resume protocol needs."""
+
+    tasks: Records
+    rights: Rights
+    ledger: ActionLedger
+    waits: WaitStore
+    leases: Leases
+    evidence: EvidenceStore
+    artifacts: Artifacts
+    model_id: str
