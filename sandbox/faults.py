@@ -74,7 +74,7 @@ class Faults:
             raise _refused(f"{effects[0]} must be a status that HTTP has a name for")
         if not _TIMES.accepts(times):
             raise _refused(f"times must be {_TIMES.rule}")
-        if "collection" in body and collection not in RESOURCES:
+        if "collection" in body and not (isinstance(collection, str) and collection in RESOURCES):
             raise _refused("collection must be one of the provider's")
         item: dict[str, AttributeValueTypeDef] = {
             **_PLACE,
