@@ -1,0 +1,55 @@
+"""What people reach: start, read, list, amend, decide."""
+
+from aws_cdk import Duration
+from constructs import Construct
+
+from stacks.acknowledge import acknowledge_wildcard
+from stacks.identity import Identity
+from stacks.python_function import Workshop, python_function
+from stacks.references import QUEUE_INDEX, DataReferences
+
+
+class ApiFunction(Construct):
+    """The HTTP API's function.
+
+    May: commit what an authenticated person asked for, seal it, keep evidence, list the queue.
+    May not: see a task token, reach a tool or a model, start an execution, read windows or residue.
+    """
+
+    def __init__(self, scope: Construct, *, workshop: Workshop, data: DataReferences, identity: Identity) -> None:
+        super().__init__(scope, "Api")
+        tables = data.tables
+        self.function = python_function(
+            self,
+            "api",
+            workshop=workshop,
+            does="Start, read, list, amend and decide tasks for authenticated people",
+            # Half of what the gateway waits (30 s): its caller always gets our answer, not the gateway's.
+            timeout=Duration.seconds(15),
+            memory_mb=512,
+            settings={
+                **data.table_settings("heads", "checkpoints", "authority", "waits", "inbox", "outbox", "actions"),
+                "EVIDENCE_BUCKET": data.evidence.name,
+                "SEAL_KEY_ID": data.seal_key.arn,
+                "OIDC_ISSUER": identity.issuer,
+                "OIDC_CLIENT_ID": identity.client_id,
+            },
+        )
+        get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
+        put, update, check = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"
+        tables["heads"].grant(self.function, *get, put, update, check)
+        tables["heads"].grant_index(self.function, QUEUE_INDEX)
+        tables["checkpoints"].grant(self.function, *get, put)
+        tables["waits"].grant(self.function, *get, put, update, check)
+        tables["inbox"].grant(self.function, *get, put)
+        tables["outbox"].grant(self.function, put)
+        # Amending voids an intent that has not left yet; it never writes a new one.
+        tables["actions"].grant(self.function, *get, update, check)
+        tables["authority"].grant(self.function, *get)
+        data.seal_key.grant(self.function, "kms:GenerateMac", "kms:VerifyMac")
+        data.evidence.grant(self.function, "s3:GetObject", "s3:GetObjectVersion", "s3:PutObject")
+        acknowledge_wildcard(
+            f"{data.evidence.arn}/*",
+            on=self,
+            because="Evidence objects are named by tenant and content when they come.",
+        )
