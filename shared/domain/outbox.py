@@ -41,8 +41,9 @@ MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 
 
 class OutboxRow(Record):
-    """All messages of one commit."""
+    """All messages of one commit. `part` is 0, or 1 for what a quarantine staged at the same version."""
 
     key: TaskKey
     version: int
+    part: Annotated[int, Field(ge=0)] = 0
     messages: tuple[Message, ...]

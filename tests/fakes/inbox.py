@@ -1,0 +1,26 @@
+"""The inbox, in memory."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from shared.domain.instants import as_instant
+from shared.ports.inbox import InboxRow
+from tests.fakes.calls import Calls
+from tests.fakes.store import World
+
+
+class FakeInbox:
+    def __init__(self, world: World, calls: Calls | None = None) -> None:
+        self._world = world
+        self._calls = calls or Calls()
+
+    def get(self, tenant: str, source: str, event_id: str) -> InboxRow | None:
+        with self._calls.around("inbox.get"), self._world as world:
+            return world.inbox.get((tenant, source, event_id))
+
+
+def to_whole_second(row: InboxRow) -> InboxRow:
+    """Keep instants as the store does: the millisecond it was received, the second (never earlier) it may be purged."""
+    whole = row.purge_at.replace(microsecond=0)
+    purge_at = whole if whole == row.purge_at else whole + timedelta(seconds=1)
+    return replace(row, received_at=as_instant(row.received_at), purge_at=as_instant(purge_at))
