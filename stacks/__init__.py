@@ -1,1 +1,1 @@
-"""What `cdk deploy` makes: the data that outlives everything, the engine that may be rebuilt, and a sandbox to try it on."""
+"""What `cdk deploy` makes: data that outlives everything, an engine that may be rebuilt, and a sandbox to try it."""

@@ -73,11 +73,12 @@ class Buckets(Construct):
                 )
             ],
             removal_policy=self._removal,
+            auto_delete_objects=self._stage.empties_buckets,
         )
         acknowledge(
             "AwsSolutions-S1",
             on=logs,
-            because="This bucket receives the access logs of the others; logging its own writes into itself would never end.",
+            because="It receives the access logs of the others; logging its own writes into itself would never end.",
         )
         return logs
 
@@ -102,4 +103,5 @@ class Buckets(Construct):
                 ),
             ],
             removal_policy=self._removal,
+            auto_delete_objects=self._stage.empties_buckets,
         )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Aws, Duration, RemovalPolicy
 from aws_cdk import aws_cognito as cognito
 from constructs import Construct
 
@@ -61,7 +61,10 @@ class People(Construct):
         acknowledge(
             "AwsSolutions-COG2",
             on=self.pool,
-            because="People choose a second factor when they enrol; a workflow may demand a recent one before it accepts a decision.",
+            because=(
+                "A second factor is offered to everyone; who must have one is the issuer's policy, and a workflow may "
+                "demand a recent sign-in before it takes a decision."
+            ),
         )
         self.client = self.pool.add_client(
             "Client",
@@ -79,5 +82,6 @@ class People(Construct):
 
     @property
     def identity(self) -> Identity:
-        """The pool as an issuer of tokens."""
-        return Identity(issuer=self.pool.user_pool_provider_url, client_id=self.client.user_pool_client_id)
+        """The pool as an issuer of tokens; the address is the one that Cognito writes into them."""
+        issuer = f"https://cognito-idp.{Aws.REGION}.{Aws.URL_SUFFIX}/{self.pool.user_pool_id}"
+        return Identity(issuer=issuer, client_id=self.client.user_pool_client_id)

@@ -43,6 +43,6 @@ class PaymentsProvider:
             return cls(url=published, secret_name=secret_name)
         Annotations.of(scope).add_warning_v2(
             "holdfast:no-payments-provider",
-            "No payments provider: give its address with `-c payments_url=https://...` or deploy with `-c sandbox=true`.",
+            "No payments provider: pass `-c payments_url=https://...`, or `-c sandbox=true` for a pretend one.",
         )
         return cls(url=NO_PROVIDER, secret_name=secret_name)

@@ -1,4 +1,4 @@
-"""How every function of the engine is made: own role, own log group, traced, watched, and nothing it did not ask for."""
+"""How every function of the engine is made: own role, own log group, traced, watched, and nothing unasked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def python_function(
             **settings,
         },
     )
-    allow_own_log(function, role, function_name)
+    allow_own_log(role, function_name)
     workshop.alarms.raise_when(
         f"{name}-errors",
         function.metric_errors(period=ALARM_PERIOD),
@@ -109,7 +109,7 @@ def own_log_group(scope: Construct, construct_id: str, name: str, *, stage: Stag
     )
 
 
-def allow_own_log(function: lambda_.Function, role: iam.Role, function_name: str) -> None:
+def allow_own_log(role: iam.Role, function_name: str) -> None:
     """Let a function write into its own log group, and accept the wildcard that its log streams take."""
     log_streams = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws/lambda/{function_name}:*"
     role.add_to_policy(

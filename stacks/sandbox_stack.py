@@ -90,7 +90,7 @@ class SandboxStack(Stack):
             timeout=Duration.seconds(ANSWER_SECONDS_MAX),
             memory_size=256,
             log_group=log_group,
-            environment={"SANDBOX_TABLE": self.ledger.table_name, "SANDBOX_SECRET_NAME": self.api_key.secret_name},
+            environment={"SANDBOX_TABLE": self.ledger.table_name, "SANDBOX_SECRET_NAME": stage.named(API_KEY_SECRET)},
         )
         allow(
             function,
@@ -104,7 +104,7 @@ class SandboxStack(Stack):
             self.ledger.table_arn,
         )
         allow(function, ("secretsmanager:GetSecretValue",), self.api_key.secret_arn)
-        allow_own_log(function, role, name)
+        allow_own_log(role, name)
         pin_runtime(function, stage=stage)
         return function
 

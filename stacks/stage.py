@@ -11,7 +11,7 @@ from typing import Final
 
 from constructs import Node
 
-# A bucket's name holds the stage, a word, the account and the region in 63 characters; this is what is left for the stage.
+# A bucket's name holds stage, word, account and region in 63 characters; this is what is left for the stage.
 STAGE_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,14}[a-z0-9]")
 
 # Only these may be thrown away with everything in them. Any other name is somebody's production.
@@ -58,6 +58,11 @@ class Stage:
     def is_disposable(self) -> bool:
         """Whether deleting the stacks may delete the data."""
         return self.name in DISPOSABLE_STAGES
+
+    @property
+    def empties_buckets(self) -> bool:
+        """Whether deleting the stacks also deletes what is in the buckets; the local AWS is thrown away as a whole."""
+        return self.is_disposable and self.name != "local"
 
     def stack(self, part: str) -> str:
         """Name of one of this stage's stacks."""

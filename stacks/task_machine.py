@@ -77,11 +77,11 @@ class TaskMachine(Construct):
             f"{workflow}-executions-failed",
             self.machine.metric_failed(period=ALARM_PERIOD, statistic="Sum"),
             at_least=1,
-            because=f"Executions of {workflow} failed. Failed and Expired are endings; Wake failed is a task to recover.",
+            because=f"Executions of {workflow} failed. Failed and Expired are endings; Wake failed is not: recover.",
         )
         workshop.alarms.raise_when(
             f"{workflow}-executions-timed-out",
             self.machine.metric_timed_out(period=ALARM_PERIOD, statistic="Sum"),
             at_least=1,
-            because=f"Executions of {workflow} reached the limit of a year. Their tasks are intact and have to be looked at.",
+            because=f"Executions of {workflow} reached the limit of a year. Their tasks are intact; look at them.",
         )

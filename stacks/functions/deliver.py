@@ -13,7 +13,7 @@ from stacks.alarms import ALARM_PERIOD
 from stacks.python_function import Workshop, python_function
 from stacks.references import DataReferences, allow
 
-# A message is tried this often before it is set aside: an hour of backoff outlasts every ordinary outage of a neighbour.
+# A message is tried this often before it is set aside: an hour of backoff outlasts an ordinary outage of a neighbour.
 DELIVERY_ATTEMPTS_MAX: Final = 10
 MESSAGE_AGE_MAX: Final = Duration.hours(1)
 
