@@ -225,7 +225,11 @@ def settlement_of(reply: ToolReply, row: ActionRow, *, asked: Verb) -> Settlemen
         ToolOutcome.UNKNOWN: ActionStatus.OUTCOME_UNKNOWN,
         ToolOutcome.ABSENT: _after_absent(row.effect) if asked is Verb.LOOK_UP else ActionStatus.OUTCOME_UNKNOWN,
     }[reply.outcome]
-    if status is ActionStatus.INTENT and row.status is not ActionStatus.INTENT and reply.outcome is ToolOutcome.NOT_SENT:
+    if (
+        status is ActionStatus.INTENT
+        and row.status is not ActionStatus.INTENT
+        and reply.outcome is ToolOutcome.NOT_SENT
+    ):
         # Only this attempt is proved unsent; an earlier one under the same key may have arrived.
         status = ActionStatus.OUTCOME_UNKNOWN
     return Settlement(status=status, reference=reply.reference, facts=dict(reply.facts), reason=reply.reason)

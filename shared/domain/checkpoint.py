@@ -50,6 +50,14 @@ class CancelRequest(Record):
     requested_at: Instant
 
 
+class Ending(Record):
+    """How a task will end once everything that was done is undone."""
+
+    stage: Name
+    status: Status
+    outcome: Annotated[str, Field(max_length=500)]
+
+
 class Business(Record):
     """Layer 1: what the task is about and where it stands."""
 
@@ -76,7 +84,7 @@ class Execution(Record):
     children: tuple[TaskId, ...] = ()
     recent: tuple[RecentEvent, ...] = ()
     cancel: CancelRequest | None = None
-    resume_at: Instant | None = None
+    ending: Ending | None = None
 
 
 class References(Record):
@@ -105,11 +113,10 @@ class Stamps(Record):
 
 
 class Attempts(Record):
-    """Counts that bound loops: proposals refused in a row, model turns, and waits opened in all."""
+    """Counts that bound loops: proposals refused since the last one that was taken, and model turns in all."""
 
     refusals: int = 0
     turns: int = 0
-    waits: int = 0
 
 
 class Checkpoint(Record):

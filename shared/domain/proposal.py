@@ -60,7 +60,9 @@ def read_proposal(residue: Residue, permitted: frozenset[str]) -> Proposal | Ref
     if residue.stop_reason == STOP_MAX_TOKENS:
         return Refusal(reason="the answer was cut off at the token limit", worth_asking_again=True)
     if residue.stop_reason != STOP_TOOL_USE:
-        return Refusal(reason=f"the model proposed no action (stop reason {residue.stop_reason[:40]})", worth_asking_again=True)
+        return Refusal(
+            reason=f"the model proposed no action (stop reason {residue.stop_reason[:40]})", worth_asking_again=True
+        )
     if len(residue.tool_uses) != 1:
         return Refusal(reason=f"{len(residue.tool_uses)} actions were proposed at once", worth_asking_again=True)
     use = residue.tool_uses[0]

@@ -22,8 +22,9 @@ from shared.domain.wait import WaitRule
 class Tool:
     """An outside operation that a workflow may perform.
 
-    `fact` names, in the past tense, what has happened when it is done. `undo` names the tool that compensates it, or
-    None with the reason in `no_undo_because`. `key_window` is how long the provider remembers an idempotency key.
+    `fact` names, in the past tense, what has happened when it is done. `undo` names the tool that compensates it and
+    `undo_arguments` makes that tool's arguments from what was done and the provider's reference; or `undo` is None
+    with the reason in `no_undo_because`. `key_window` is how long the provider remembers an idempotency key.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Tool:
     can_look_up: bool = False
     key_window: timedelta | None = None
     undo: str | None = None
+    undo_arguments: Callable[[ActionSpec, str | None], Arguments] | None = None
     no_undo_because: str | None = None
 
     @property
@@ -177,9 +179,7 @@ class TaskView:
         return any(a.status is ApprovalStatus.REJECTED for a in self._of(action))
 
     def _of(self, action: ActionSpec) -> tuple[Approval, ...]:
-        return tuple(
-            a for a in self.approvals if a.spec == action and a.basis.request_version == self.request_version
-        )
+        return tuple(a for a in self.approvals if a.spec == action and a.basis.request_version == self.request_version)
 
 
 @dataclass(frozen=True, kw_only=True)

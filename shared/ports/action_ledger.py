@@ -22,7 +22,9 @@ class ActionLedger(Protocol):
     def get(self, key: TaskKey, operation: str) -> ActionRow | None:
         """Read one row."""
 
-    def claim(self, key: TaskKey, operation: str, *, expected_fence: int, verb: Verb, now: datetime, lease_ends_at: datetime) -> Claim | None:
+    def claim(
+        self, key: TaskKey, operation: str, *, expected_fence: int, verb: Verb, now: datetime, lease_ends_at: datetime
+    ) -> Claim | None:
         """Take the row for one attempt if its fence is still the expected one, it is not settled and no lease is live.
 
         Winning raises the fence by one, counts the attempt before any work is done (B63), and for `Verb.SEND` sets

@@ -18,7 +18,9 @@ class Lease:
 class Leases(Protocol):
     """Leases by task."""
 
-    def acquire(self, key: TaskKey, *, version: int, holder: str, presented_fence: int | None, now: datetime, ends_at: datetime) -> Lease:
+    def acquire(
+        self, key: TaskKey, *, version: int, holder: str, presented_fence: int | None, now: datetime, ends_at: datetime
+    ) -> Lease:
         """Take the lease if nobody's is live, or hand it on with the fence that the previous holder presented.
 
         The row also remembers the highest version it was taken for: a second high-water mark with another writer.

@@ -106,7 +106,9 @@ class TaskRecords(Protocol):
             All of it is stored or none of it. A lost reply is recognised by `attempt_id` and counts as success.
         """
 
-    def quarantine(self, key: TaskKey, *, version: int, reason: str, review: Wait, messages: tuple[Message, ...], now: datetime) -> None:
+    def quarantine(
+        self, key: TaskKey, *, version: int, reason: str, review: Wait, messages: tuple[Message, ...], now: datetime
+    ) -> None:
         """Mark the head, at this version, as quarantined and open the review wait; the untrusted checkpoint stays as it is.
 
         Quarantining what is quarantined changes nothing.

@@ -9,11 +9,16 @@ from shared.ports.artifacts import Artifacts
 from shared.ports.authoriser import Authoriser
 from shared.ports.authority import Authority
 from shared.ports.clock import Clock, Ids
+from shared.ports.event_bus import EventBus
 from shared.ports.evidence_store import EvidenceStore
+from shared.ports.executions import Executions
 from shared.ports.inbox import Inbox
 from shared.ports.leases import Leases
+from shared.ports.outbox import Outbox
 from shared.ports.sealer import Sealer
 from shared.ports.task_records import TaskRecords
+from shared.ports.token_store import TokenStore
+from shared.ports.tool_gateway import ToolGateway
 from shared.ports.wait_store import WaitStore
 
 
@@ -45,6 +50,8 @@ class ApiDeps:
     inbox: Inbox
     ledger: ActionLedger
     evidence: EvidenceStore
+    # The model a new task is stamped with; the gates notice when it changes.
+    model_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +66,33 @@ class WakeDeps:
     evidence: EvidenceStore
     artifacts: Artifacts
     model_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerformDeps:
+    """What the action ledger's use case needs."""
+
+    tasks: Records
+    rights: Rights
+    ledger: ActionLedger
+    tools: ToolGateway
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenWaitDeps:
+    """What attaching a task token needs."""
+
+    tokens: TokenStore
+    waits: WaitStore
+    executions: Executions
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverDeps:
+    """What draining the outbox needs."""
+
+    outbox: Outbox
+    tokens: TokenStore
+    executions: Executions
+    events: EventBus

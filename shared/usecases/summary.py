@@ -111,8 +111,7 @@ def summarise(task: Checkpoint, *, created: bool = False) -> TaskSummary:
             for w in task.execution.waits
         ),
         effects=tuple(
-            EffectSummary(operation=a.operation, tool=a.spec.tool, status=str(a.status))
-            for a in task.execution.actions
+            EffectSummary(operation=a.operation, tool=a.spec.tool, status=str(a.status)) for a in task.execution.actions
         ),
         facts=tuple(
             FactSummary(name=f.name, happened=f.happened, reference=f.reference, values=dict(f.values))

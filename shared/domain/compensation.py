@@ -1,0 +1,64 @@
+"""Compensation (saga): which effect is undone next, and what cannot be undone.
+
+An undo is a new authorised action with its own key; nothing here assumes that the world rolls back.
+"""
+
+from dataclasses import dataclass
+
+from shared.domain.action import Action, ActionSpec, ActionStatus, EffectClass
+from shared.domain.checkpoint import Checkpoint
+from shared.domain.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """An effect that stands, and the action that would undo it."""
+
+    action: Action
+    undo: ActionSpec
+
+
+def standing_effects(task: Checkpoint) -> tuple[Action, ...]:
+    """The effects that happened and are not undone, newest first."""
+    undone = {a.undoes for a in task.execution.actions if a.undoes and a.status is ActionStatus.DONE}
+    return tuple(
+        a
+        for a in reversed(task.execution.actions)
+        if a.status is ActionStatus.DONE
+        and a.effect is not EffectClass.READ
+        and a.undoes is None
+        and a.operation not in undone
+    )
+
+
+def next_undo(task: Checkpoint, workflow: Workflow) -> Undo | None:
+    """The newest standing effect whose undo has not been tried yet."""
+    tried = {a.undoes for a in task.execution.actions if a.undoes}
+    for action in standing_effects(task):
+        undo = _undo_of(action, task, workflow)
+        if undo is not None and action.operation not in tried:
+            return Undo(action=action, undo=undo)
+    return None
+
+
+def not_undone(task: Checkpoint, workflow: Workflow) -> tuple[str, ...]:
+    """Say of every effect that still stands why it does, in words for a person."""
+    attempts = {a.undoes: a for a in task.execution.actions if a.undoes}
+    lines = []
+    for action in standing_effects(task):
+        attempt = attempts.get(action.operation)
+        if attempt is not None:
+            lines.append(f"{action.operation} (undo {attempt.status})")
+        else:
+            why = workflow.tools[action.spec.tool].no_undo_because or "no undo is known"
+            lines.append(f"{action.operation} ({why})")
+    return tuple(lines)
+
+
+def _undo_of(action: Action, task: Checkpoint, workflow: Workflow) -> ActionSpec | None:
+    tool = workflow.tools[action.spec.tool]
+    if tool.undo is None or tool.undo_arguments is None:
+        return None
+    fact = next((f for f in task.business.facts if f.operation == action.operation), None)
+    reference = fact.reference if fact else None
+    return workflow.tools[tool.undo].normalise(tool.undo_arguments(action.spec, reference))

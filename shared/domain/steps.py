@@ -1,0 +1,155 @@
+"""Taking a workflow's step: turning what a workflow asks for into a change that can be committed."""
+
+from datetime import timedelta
+from functools import singledispatch
+from typing import Final
+
+from shared.domain.change import (
+    Change,
+    Ground,
+    intend,
+    move_to,
+    open_wait,
+    publish,
+    request_approval,
+    set_business,
+    set_execution,
+    settle_waits,
+    void_approvals,
+)
+from shared.domain.change import explain as explained
+from shared.domain.checkpoint import Ending
+from shared.domain.compensation import next_undo, not_undone
+from shared.domain.status import Status
+from shared.domain.wait import OnDeadline, Rung, WaitKind, WaitRule, WaitStatus
+from shared.domain.workflow import (
+    AskModel,
+    AwaitEvent,
+    AwaitInput,
+    Compensate,
+    Finish,
+    PerformAction,
+    RequestApproval,
+    Review,
+    Step,
+)
+
+# Long enough for a holiday; after it the task ends as failed instead of waiting for nobody.
+REVIEW_WAIT: Final = WaitRule(
+    ladder=(
+        Rung(after_seconds=int(timedelta(days=1).total_seconds()), do=OnDeadline.REMIND, to="operator"),
+        Rung(after_seconds=int(timedelta(days=7).total_seconds()), do=OnDeadline.ESCALATE, to="operator_lead"),
+        Rung(after_seconds=int(timedelta(days=30).total_seconds()), do=OnDeadline.FAIL, to="operator_lead"),
+    )
+)
+
+
+@singledispatch
+def take(step: Step, change: Change, ground: Ground) -> Change:
+    """Apply a step to a change.
+
+    Raises:
+        IllegalTransition: the step leads along no edge of the status table or of the workflow's stages.
+    """
+    msg = f"no such step: {step!r}"
+    raise TypeError(msg)
+
+
+@take.register
+def _(step: AskModel, change: Change, ground: Ground) -> Change:
+    return move_to(change, status=Status.READY, stage=step.stage, ground=ground)
+
+
+@take.register
+def _(step: RequestApproval, change: Change, ground: Ground) -> Change:
+    moved = move_to(change, status=Status.WAITING_APPROVAL, stage=step.stage, ground=ground)
+    moved, approval = request_approval(moved, step.action, step.rule, ground=ground)
+    moved = open_wait(
+        moved,
+        kind=WaitKind.APPROVAL,
+        name="approval",
+        rule=step.wait,
+        answered_by=(step.rule.role,),
+        ground=ground,
+        correlation_id=approval.approval_id,
+    )
+    moved = explained(moved, step.rule.because)
+    return publish(moved, "approval.requested", approval_id=approval.approval_id, role=step.rule.role)
+
+
+@take.register
+def _(step: AwaitEvent, change: Change, ground: Ground) -> Change:
+    moved = move_to(change, status=Status.WAITING_EVENT, stage=step.stage, ground=ground)
+    return open_wait(
+        moved,
+        kind=WaitKind.EVENT,
+        name=step.name,
+        rule=step.wait,
+        answered_by=step.sources,
+        ground=ground,
+        correlation_id=step.correlation_id,
+    )
+
+
+@take.register
+def _(step: AwaitInput, change: Change, ground: Ground) -> Change:
+    moved = move_to(change, status=Status.WAITING_INPUT, stage=step.stage, ground=ground)
+    return open_wait(
+        moved, kind=WaitKind.INPUT, name=step.name, rule=step.wait, answered_by=(step.role,), ground=ground
+    )
+
+
+@take.register
+def _(step: PerformAction, change: Change, ground: Ground) -> Change:
+    moved = move_to(change, status=Status.READY, stage=step.stage, ground=ground)
+    moved = explained(moved, f"{step.action.tool} is permitted and about to be performed")
+    return intend(moved, step.action, approval=step.approval, ground=ground)
+
+
+@take.register
+def _(step: Compensate, change: Change, ground: Ground) -> Change:
+    ending = Ending(stage=step.stage, status=step.status, outcome=step.outcome)
+    return continue_compensation(set_execution(change, ending=ending), ground)
+
+
+@take.register
+def _(step: Finish, change: Change, ground: Ground) -> Change:
+    moved = move_to(change, status=step.status, stage=step.stage, ground=ground)
+    moved = void_approvals(settle_waits(moved, WaitStatus.VOID))
+    closed = set_business(moved, outcome=step.outcome, because=step.outcome[:500])
+    return publish(closed, "task.closed", status=str(step.status), outcome=step.outcome)
+
+
+@take.register
+def _(step: Review, change: Change, ground: Ground) -> Change:
+    moved = move_to(change, status=Status.NEEDS_REVIEW, stage=step.stage, ground=ground)
+    moved = open_wait(
+        settle_waits(moved, WaitStatus.VOID),
+        kind=WaitKind.REVIEW,
+        name="review",
+        rule=REVIEW_WAIT,
+        answered_by=("operator",),
+        ground=ground,
+    )
+    return publish(explained(moved, step.reason), "task.needs_review", reason=step.reason[:300])
+
+
+def continue_compensation(change: Change, ground: Ground) -> Change:
+    """Undo the newest effect that still stands, or end when none can be undone any more.
+
+    What could not be undone is named; with anything open the task goes to a person and is never green (B28).
+    """
+    ending = change.task.execution.ending
+    if ending is None:
+        msg = "there is no compensation under way"
+        raise ValueError(msg)
+    following = next_undo(change.task, ground.workflow)
+    if following is not None:
+        moved = move_to(change, status=Status.COMPENSATING, stage=change.task.business.stage, ground=ground)
+        moved = explained(moved, f"{following.action.spec.tool} is being undone by {following.undo.tool}")
+        return intend(moved, following.undo, approval=None, ground=ground, undoes=following.action.operation)
+    left = not_undone(change.task, ground.workflow)
+    if left and ending.status is not Status.CANCELED:
+        return take(Review(stage=change.task.business.stage, reason="not undone: " + "; ".join(left)), change, ground)
+    outcome = ending.outcome + (f"; not undone: {'; '.join(left)}" if left else "")
+    return take(Finish(stage=ending.stage, status=ending.status, outcome=outcome[:500]), change, ground)

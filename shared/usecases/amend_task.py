@@ -1,0 +1,107 @@
+"""Amend a request: a new request version, and every approval of the old one is void."""
+
+from dataclasses import dataclass
+
+from shared.domain.action import ActionStatus, EffectClass
+from shared.domain.authority import Operation, Principal
+from shared.domain.change import (
+    Change,
+    Ground,
+    begin,
+    count_attempts,
+    refer_to,
+    restamp,
+    set_business,
+    settle_waits,
+    stamps_of,
+    void_approvals,
+    withdraw,
+)
+from shared.domain.checkpoint import Attempts, Checkpoint
+from shared.domain.directive import unsettled_action
+from shared.domain.errors import ActionInFlight, StaleApproval, TaskClosed
+from shared.domain.status import Status
+from shared.domain.steps import take
+from shared.domain.wait import WaitStatus
+from shared.domain.workflow import Workflow
+from shared.usecases.engine import ApiDeps
+from shared.usecases.fresh import decide_on_fresh
+from shared.usecases.permission import load_permitted
+from shared.usecases.request_form import RequestForm, read_request
+from shared.usecases.start_task import store_untrusted
+from shared.usecases.stored_task import commit_change
+from shared.usecases.summary import TaskSummary, summarise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmendTask:
+    """A whole new request for a task; `request_version` is the one that the caller saw."""
+
+    principal: Principal
+    task_id: str
+    request: dict[str, object]
+    request_version: int
+
+
+def amend_task(command: AmendTask, deps: ApiDeps) -> TaskSummary:
+    """Replace the request and plan the task anew.
+
+    Raises:
+        InvalidRequest, RequestTooLarge, TaskNotFound, NotAuthorised: nothing was changed.
+        StaleApproval: the caller saw an older version of the request.
+        TaskClosed: the task has ended.
+        ActionInFlight: an effect of the current request is under way or has happened.
+
+    If killed here:
+        The task has the old request with its approvals or the new one without; nothing between.
+    """
+    return decide_on_fresh(lambda: _amend(command, deps))
+
+
+def _amend(command: AmendTask, deps: ApiDeps) -> TaskSummary:
+    loaded = load_permitted(command.principal, command.task_id, Operation.AMEND, tasks=deps.tasks, rights=deps.rights)
+    task = loaded.task
+    if task.closed:
+        msg = f"the task has ended: {task.business.outcome}"
+        raise TaskClosed(msg)
+    if command.request_version != task.business.request_version:
+        msg = f"you saw version {command.request_version}, the request is now version {task.business.request_version}"
+        raise StaleApproval(msg)
+    workflow = deps.tasks.workflows[task.business.workflow]
+    form = read_request(workflow, command.request)
+    change = _amended(task, workflow, form, command.principal, deps)
+    return summarise(commit_change(change, deps.tasks, previous=loaded).task)
+
+
+def _amended(task: Checkpoint, workflow: Workflow, form: RequestForm, principal: Principal, deps: ApiDeps) -> Change:
+    ground = Ground(
+        workflow=workflow,
+        now=deps.tasks.clock.now(),
+        stamps=stamps_of(workflow, deps.model_id),
+        new_id=deps.tasks.ids.new,
+    )
+    change = begin(task, because=f"the request was amended by {principal.ref.subject}", ground=ground)
+    change = _without_actions(change, task)
+    change = void_approvals(settle_waits(change, WaitStatus.VOID))
+    change = set_business(
+        change, request=form.record, request_version=task.business.request_version + 1, stage=workflow.first_stage
+    )
+    evidence = store_untrusted(task.key, form, workflow, deps) or task.references.evidence
+    change = restamp(refer_to(change, evidence), ground.stamps)
+    change = count_attempts(change, Attempts(turns=task.attempts.turns))
+    step = workflow.next_step(workflow.view(change.task, now=ground.now))
+    return take(step, change, ground)
+
+
+def _without_actions(change: Change, task: Checkpoint) -> Change:
+    happened = [
+        a
+        for a in task.execution.actions
+        if a.effect is not EffectClass.READ and a.status is ActionStatus.DONE and a.undoes is None
+    ]
+    if happened or task.business.status in {Status.OUTCOME_UNKNOWN, Status.COMPENSATING, Status.CANCEL_REQUESTED}:
+        msg = "an effect of the current request has happened or may have; it can no longer be amended"
+        raise ActionInFlight(msg)
+    pending = unsettled_action(task)
+    # The commit fails if a worker has claimed the intent meanwhile.
+    return change if pending is None else withdraw(change, pending)

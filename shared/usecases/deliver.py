@@ -1,0 +1,47 @@
+"""Deliver: carry out what commits have staged, in order, at least once; every message is harmless twice."""
+
+from functools import singledispatch
+
+from shared.domain.identity import TaskKey
+from shared.domain.outbox import AnswerWait, Message, OutboxRow, PublishEvent, StartExecution
+from shared.usecases.engine import DeliverDeps
+
+
+def deliver(row: OutboxRow, deps: DeliverDeps) -> None:
+    """Deliver every message of one commit, then remove the row.
+
+    Raises:
+        Retry: a message could not be delivered now; the row stays and comes again.
+        InvariantBroken: a message can never be delivered; the row stays for the operators.
+
+    If killed here:
+        The row is still there and is delivered again from its first message.
+    """
+    for message in row.messages:
+        _deliver(message, row.key, deps)
+    deps.outbox.remove(row)
+
+
+@singledispatch
+def _deliver(message: Message, key: TaskKey, deps: DeliverDeps) -> None:
+    msg = f"no such message: {message!r}"
+    raise TypeError(msg)
+
+
+@_deliver.register
+def _(message: StartExecution, key: TaskKey, deps: DeliverDeps) -> None:
+    deps.executions.start(key, workflow=message.workflow, run=message.run, version=message.version)
+
+
+@_deliver.register
+def _(message: AnswerWait, key: TaskKey, deps: DeliverDeps) -> None:
+    token = deps.tokens.get(key.tenant, message.wait_id)
+    if token is None:
+        # The machine has not reached this wait; `open_wait` will see that it is settled.
+        return
+    deps.executions.answer(token, wait_id=message.wait_id)
+
+
+@_deliver.register
+def _(message: PublishEvent, key: TaskKey, deps: DeliverDeps) -> None:
+    deps.events.publish(key, message)

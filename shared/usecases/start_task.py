@@ -1,0 +1,135 @@
+"""Start a task: one commit makes the task, its first wait or step, its idempotency record and its execution's start."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from shared.domain.authority import Operation, Principal
+from shared.domain.canonical import digest
+from shared.domain.change import Change, Ground, stamps_of, start_run
+from shared.domain.checkpoint import Business, Checkpoint, Execution, RecentEvent, References, Security
+from shared.domain.errors import DuplicateEvent, InvalidRequest, KeyReused
+from shared.domain.evidence import EvidenceRef
+from shared.domain.identity import PrincipalRef, TaskKey, task_key
+from shared.domain.seal import GENESIS
+from shared.domain.status import Status
+from shared.domain.steps import take
+from shared.domain.workflow import Workflow
+from shared.ports.inbox import InboxRow
+from shared.usecases.engine import ApiDeps
+from shared.usecases.permission import require_on_workflow
+from shared.usecases.request_form import RequestForm, read_request
+from shared.usecases.stored_task import commit_change, load_task
+from shared.usecases.summary import TaskSummary, summarise
+
+# A client that retries longer than this has lost its own record; the task row then stops a second execution (B61).
+START_KEY_KEPT: Final = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartTask:
+    """A request to start a task. The tenant is the principal's, whatever the request says."""
+
+    principal: Principal
+    workflow: str
+    request: dict[str, object]
+    idempotency_key: str
+
+
+def start_task(command: StartTask, deps: ApiDeps) -> TaskSummary:
+    """Start a task, or answer with the one that the same key and body started before.
+
+    Raises:
+        InvalidRequest, RequestTooLarge: nothing was stored.
+        NotAuthorised: the policies refuse.
+        KeyReused: the same key came with another body.
+        Retry: a store or the key service is out of reach; nothing was stored.
+
+    If killed here:
+        Evidence may be stored without a task; it is unreachable and expires. The task is there entirely or not at all.
+    """
+    if not command.idempotency_key.strip():
+        msg = "an idempotency key is required; without one a repeat could start a second task"
+        raise InvalidRequest(msg)
+    workflow = deps.tasks.workflows.get(command.workflow)
+    if workflow is None:
+        msg = f"workflow: unknown; one of {', '.join(sorted(deps.tasks.workflows))}"
+        raise InvalidRequest(msg)
+    form = read_request(workflow, command.request)
+    require_on_workflow(
+        command.principal,
+        Operation.START,
+        workflow,
+        rights=deps.rights,
+        attributes=workflow.attributes(form.record),
+    )
+    receipt = _receipt(command, form, deps)
+    key = TaskKey(tenant=command.principal.tenant, task_id=receipt.task_id)
+    change = _first_version(key, command.principal.ref, workflow, form, deps)
+    try:
+        created = commit_change(change, deps.tasks, previous=None, inbox=receipt)
+    except DuplicateEvent:
+        return _answer_repeat(receipt, deps)
+    return summarise(created.task, created=True)
+
+
+def _receipt(command: StartTask, form: RequestForm, deps: ApiDeps) -> InboxRow:
+    now = deps.tasks.clock.now()
+    body = {"workflow": command.workflow, "request": dict(form.record), "untrusted": form.untrusted}
+    return InboxRow(
+        tenant=command.principal.tenant,
+        # Scoped to the principal: another tenant's or person's same key is another request (B16).
+        source=f"start:{command.principal.ref.key}",
+        event_id=command.idempotency_key,
+        digest=digest("start", body),  # type: ignore[arg-type]
+        task_id=deps.tasks.ids.new("tsk"),
+        received_at=now,
+        purge_at=now + START_KEY_KEPT,
+    )
+
+
+def _first_version(key: TaskKey, owner: PrincipalRef, workflow: Workflow, form: RequestForm, deps: ApiDeps) -> Change:
+    now = deps.tasks.clock.now()
+    ground = Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, deps.model_id), new_id=deps.tasks.ids.new)
+    task = Checkpoint(
+        task_id=key.task_id,
+        version=1,
+        business=Business(
+            workflow=workflow.name,
+            stage=workflow.first_stage,
+            status=Status.READY,
+            because="the request was received",
+            owner=owner,
+            request=form.record,
+            request_version=1,
+            deadline_at=now + workflow.task_deadline,
+        ),
+        execution=Execution(run=1, recent=(RecentEvent(at=now, what="the request was received"),)),
+        references=References(evidence=store_untrusted(key, form, workflow, deps)),
+        security=Security(tenant=key.tenant, requester=owner),
+        stamps=ground.stamps,
+        trace=deps.tasks.ids.new("trc"),
+        created_at=now,
+        updated_at=now,
+        status_since=now,
+        previous_seal=GENESIS,
+    )
+    change = start_run(Change(task=task, before=Status.READY), 1)
+    return take(workflow.next_step(workflow.view(task, now=now)), change, ground)
+
+
+def store_untrusted(key: TaskKey, form: RequestForm, workflow: Workflow, deps: ApiDeps) -> tuple[EvidenceRef, ...]:
+    """Store the outside words of a request as evidence and return their reference."""
+    if form.untrusted is None or workflow.untrusted_field is None:
+        return ()
+    evidence_id = deps.tasks.ids.new("evd")
+    source_kind = f"request_{workflow.untrusted_field}"
+    return (deps.evidence.put(key, evidence_id=evidence_id, source_kind=source_kind, text=form.untrusted),)
+
+
+def _answer_repeat(receipt: InboxRow, deps: ApiDeps) -> TaskSummary:
+    earlier = deps.inbox.get(receipt.tenant, receipt.source, receipt.event_id)
+    if earlier is None or earlier.digest != receipt.digest:
+        msg = "this idempotency key was used for another request; use a new key"
+        raise KeyReused(msg)
+    return summarise(load_task(task_key(earlier.tenant, earlier.task_id), deps.tasks).task)

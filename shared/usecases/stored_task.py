@@ -1,0 +1,139 @@
+"""Loading and committing sealed tasks: gate 3, and law 6."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from shared.domain.change import Change
+from shared.domain.checkpoint import SCHEMA_VERSION, Checkpoint, decode_checkpoint, encode_checkpoint, head_columns
+from shared.domain.errors import CheckpointQuarantined, TaskNotFound
+from shared.domain.identity import TaskKey
+from shared.domain.seal import GENESIS, SealedCheckpoint, seal_input
+from shared.ports.inbox import InboxRow
+from shared.ports.task_records import Commit, Head, Stored
+from shared.usecases.engine import Records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A task whose record was found intact, and the seal that the next version is chained to."""
+
+    task: Checkpoint
+    seal: str
+
+
+class Untrusted(CheckpointQuarantined):
+    """The stored state failed its check at this version; it has to be quarantined, not resumed."""
+
+    def __init__(self, head: Head, reason: str) -> None:
+        """Keep the head, so that the quarantine can be bound to the version that failed."""
+        super().__init__(reason)
+        self.head: Final = head
+
+
+def load_task(key: TaskKey, deps: Records, *, version_hint: int | None = None) -> Loaded:
+    """Load a task and verify it: present, chained, sealed for exactly this key and version, equal to its head.
+
+    Raises:
+        TaskNotFound: the tenant has no such task.
+        Untrusted: it is quarantined, or has to be.
+        SealUnavailable: the key service could not be asked; that is no verdict.
+    """
+    stored = deps.records.load(key, version_hint=version_hint)
+    if stored is None:
+        msg = "no such task"
+        raise TaskNotFound(msg)
+    return verify_stored(stored, deps)
+
+
+def verify_stored(stored: Stored, deps: Records) -> Loaded:
+    """Check a stored task (gate 3)."""
+    head, sealed = stored.head, stored.checkpoint
+    if head.quarantine is not None:
+        raise Untrusted(head, head.quarantine)
+    if sealed is None or sealed.version != head.version:
+        raise Untrusted(head, f"the checkpoint of version {head.version} is missing")
+    task = _decode(head, sealed)
+    sealed_bytes = seal_input(
+        head.key,
+        version=head.version,
+        schema_version=task.schema_version,
+        key_id=sealed.key_id,
+        previous_seal=task.previous_seal,
+        body=sealed.body,
+    )
+    if not deps.sealer.verify(sealed_bytes, sealed.seal, sealed.key_id):
+        raise Untrusted(head, f"the seal of version {head.version} does not match")
+    if (task.key, task.version) != (head.key, head.version):
+        raise Untrusted(head, "the sealed record belongs to another task or version")
+    if head_columns(task) != head.columns:
+        raise Untrusted(head, "the head's columns differ from the sealed record")
+    return Loaded(task=task, seal=sealed.seal)
+
+
+def commit_change(
+    change: Change,
+    deps: Records,
+    *,
+    previous: Loaded | None,
+    inbox: InboxRow | None = None,
+    lease_fence: int | None = None,
+) -> Loaded:
+    """Seal the change's task and commit it with everything that belongs to it, or nothing.
+
+    Raises:
+        Redecide: see `TaskRecords.commit`; reload and decide again.
+        RequestTooLarge: the checkpoint would be too large; nothing was written.
+        SealUnavailable: no seal could be made; nothing was written.
+
+    If killed here:
+        Before the write nothing happened; after it the outbox row is delivered by the stream.
+    """
+    execution = change.task.execution
+    if lease_fence is not None:
+        execution = execution.model_copy(update={"fence": lease_fence})
+    task = change.task.model_copy(
+        update={"previous_seal": previous.seal if previous else GENESIS, "execution": execution}
+    )
+    body = encode_checkpoint(task)
+    key_id = deps.sealer.key_id
+    sealed_bytes = seal_input(
+        task.key,
+        version=task.version,
+        schema_version=task.schema_version,
+        key_id=key_id,
+        previous_seal=task.previous_seal,
+        body=body,
+    )
+    sealed = SealedCheckpoint(version=task.version, body=body, seal=deps.sealer.seal(sealed_bytes), key_id=key_id)
+    deps.records.commit(
+        Commit(
+            attempt_id=deps.ids.new("att"),
+            key=task.key,
+            previous=previous.task.version if previous else None,
+            checkpoint=sealed,
+            columns=head_columns(task),
+            now=deps.clock.now(),
+            inbox=inbox,
+            opened=change.opened,
+            settled=change.settled,
+            intents=change.intents,
+            withdrawn=change.withdrawn,
+            messages=change.messages,
+            lease_fence=lease_fence,
+        )
+    )
+    return Loaded(task=task, seal=sealed.seal)
+
+
+def _decode(head: Head, sealed: SealedCheckpoint) -> Checkpoint:
+    try:
+        schema = json.loads(sealed.body).get("schema_version")
+    except (ValueError, AttributeError) as error:
+        raise Untrusted(head, "the checkpoint cannot be read") from error
+    if schema != SCHEMA_VERSION:
+        raise Untrusted(head, f"checkpoint schema {schema} is not one this release understands")
+    try:
+        return decode_checkpoint(sealed.body)
+    except ValueError as error:
+        raise Untrusted(head, "the checkpoint does not have the form of its schema") from error

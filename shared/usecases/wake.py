@@ -1,0 +1,186 @@
+"""Wake: the resume protocol. Every path that continues a task comes through here, also the one two milliseconds old."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from shared.domain.authority import Principal
+from shared.domain.change import Ground, begin, stamps_of
+from shared.domain.checkpoint import Checkpoint
+from shared.domain.directive import Directive, Next, directive_for, unsettled_action
+from shared.domain.errors import EvidenceStale
+from shared.domain.identity import TaskKey
+from shared.domain.outbox import PublishEvent
+from shared.domain.proposal import ObjectRef, Residue
+from shared.domain.resume import Live, Move, Situation, decide
+from shared.domain.steps import REVIEW_WAIT, take
+from shared.domain.wait import Wait, WaitKind, state_timeout_seconds
+from shared.domain.window import Excerpt, assemble_window
+from shared.domain.workflow import AskModel, Review
+from shared.ports.leases import Lease
+from shared.usecases.engine import WakeDeps
+from shared.usecases.stored_task import Loaded, Untrusted, commit_change, load_task
+
+# Longer than the function that asks the model may live (60 s), so that a lapsed lease means a dead turn.
+TURN_LEASE: Final = timedelta(seconds=75)
+# Turns tried without any progress of the task: a worker that dies or a model that never answers (B63).
+TURN_ATTEMPTS_MAX: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeUp:
+    """What the machine brings along. None of it decides anything but which record to read and which lease is ours."""
+
+    key: TaskKey
+    run: int
+    version_hint: int | None
+    hops: int
+    fence: int | None
+    residue: ObjectRef | None
+
+
+def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
+    """Load, verify, decide, commit at most once, and say what the machine does next.
+
+    Raises:
+        TaskNotFound: there is no such task.
+        Redecide: somebody committed first; wake again.
+        Retry: a store or the key service asks for patience, or another attempt holds the lease of the model turn.
+
+    If killed here:
+        Before the commit nothing happened. After it, the next wake-up reads what was committed and goes on from there.
+    """
+    try:
+        loaded = load_task(trigger.key, deps.tasks, version_hint=trigger.version_hint)
+    except Untrusted as untrusted:
+        return _quarantine(trigger, untrusted, deps)
+    situation = _situation(trigger, loaded, deps)
+    move = decide(situation)
+    fence = _fence_to_release(trigger, situation)
+    if move.change is not None:
+        loaded = commit_change(move.change, deps.tasks, previous=loaded, lease_fence=fence)
+    directive = move.directive
+    if move.ask is not None:
+        directive = _ask(trigger, loaded, move, move.ask, situation, deps)
+    return directive.model_copy(update={"hops": trigger.hops + 1})
+
+
+def _situation(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Situation:
+    task = loaded.task
+    workflow = deps.tasks.workflows[task.business.workflow]
+    approvers = tuple(p for a in task.security.approvals for p in a.approvers)
+    read = deps.rights.authority.read(
+        tuple(dict.fromkeys((task.business.owner, *approvers))), freezes=freeze_scopes(task)
+    )
+    action = unsettled_action(task)
+    row = deps.ledger.get(task.key, action.operation) if action else None
+    live = Live(
+        run=trigger.run,
+        hops=trigger.hops,
+        owner=_of(read.principals, task),
+        principals=read.principals,
+        freeze=read.freeze,
+        row=row,
+        residue=_residue(trigger, task, deps),
+        rule=deps.rights.authoriser.rule,
+    )
+    ground = Ground(
+        workflow=workflow,
+        now=deps.tasks.clock.now(),
+        stamps=stamps_of(workflow, deps.model_id),
+        new_id=deps.tasks.ids.new,
+    )
+    return Situation(task=task, ground=ground, live=live)
+
+
+def freeze_scopes(task: Checkpoint) -> tuple[str, ...]:
+    """The freezes that would stop this task: everything, its tenant, its workflow."""
+    return ("all", f"tenant#{task.security.tenant}", f"workflow#{task.business.workflow}")
+
+
+def _of(principals: dict[str, Principal], task: Checkpoint) -> Principal | None:
+    owner = principals.get(task.business.owner.key)
+    # A principal that has moved to another tenant owns nothing here.
+    return owner if owner is not None and owner.tenant == task.security.tenant else None
+
+
+def _residue(trigger: WakeUp, task: Checkpoint, deps: WakeDeps) -> Residue | None:
+    # Advice that was given on an older version is not looked at.
+    if trigger.residue is None or trigger.fence is None or trigger.version_hint != task.version:
+        return None
+    return deps.artifacts.get_residue(task.key, trigger.residue)
+
+
+def _fence_to_release(trigger: WakeUp, situation: Situation) -> int | None:
+    """A commit that follows from a model turn holds only while the turn's lease does."""
+    return trigger.fence if situation.live.residue is not None else None
+
+
+def _ask(trigger: WakeUp, loaded: Loaded, move: Move, ask: AskModel, situation: Situation, deps: WakeDeps) -> Directive:
+    """Gate 6: take the lease, count the attempt before the work, assemble the window, send the machine to the model."""
+    task, now = loaded.task, situation.now
+    lease = deps.leases.acquire(
+        task.key,
+        version=task.version,
+        holder=deps.tasks.ids.new("att"),
+        presented_fence=trigger.fence,
+        now=now,
+        ends_at=now + TURN_LEASE,
+    )
+    if lease.fence - task.execution.fence > TURN_ATTEMPTS_MAX:
+        return _give_up(loaded, lease, situation, deps)
+    try:
+        excerpts = [Excerpt(ref=ref, text=deps.evidence.read(ref)) for ref in task.references.evidence]
+    except EvidenceStale as stale:
+        return _commit_review(loaded, stale.message, lease, situation, deps)
+    window = assemble_window(task, situation.workflow, ask, model_id=deps.model_id, excerpts=excerpts, memories=())
+    ref = deps.artifacts.put_window(task.key, f"{task.version}-{lease.fence}", window)
+    return move.directive.model_copy(update={"window": ref, "fence": lease.fence, "version": task.version})
+
+
+def _give_up(loaded: Loaded, lease: Lease, situation: Situation, deps: WakeDeps) -> Directive:
+    tried = lease.fence - loaded.task.execution.fence - 1
+    return _commit_review(loaded, f"{tried} model turns brought no answer", lease, situation, deps)
+
+
+def _commit_review(loaded: Loaded, reason: str, lease: Lease, situation: Situation, deps: WakeDeps) -> Directive:
+    change = begin(loaded.task, because=reason, ground=situation.ground)
+    change = take(Review(stage=loaded.task.business.stage, reason=reason), change, situation.ground)
+    committed = commit_change(change, deps.tasks, previous=loaded, lease_fence=lease.fence)
+    return directive_for(committed.task, now=situation.now)
+
+
+def _quarantine(trigger: WakeUp, untrusted: Untrusted, deps: WakeDeps) -> Directive:
+    """Gate 3 failed: mark the head, open a review, touch nothing else. No step runs on what cannot be trusted."""
+    now, head = deps.tasks.clock.now(), untrusted.head
+    wait_id = f"qua-{head.key.task_id}-{head.version}"
+    review = Wait(
+        tenant=head.key.tenant,
+        task_id=head.key.task_id,
+        wait_id=wait_id,
+        kind=WaitKind.REVIEW,
+        name="quarantine",
+        correlation_id=wait_id,
+        request_version=1,
+        version=head.version,
+        answered_by=("operator",),
+        rule=REVIEW_WAIT,
+        opened_at=now,
+        deadline_at=now + REVIEW_WAIT.deadline_after,
+    )
+    alarm = PublishEvent(event="task.quarantined", version=head.version, detail={"reason": untrusted.message[:300]})
+    deps.tasks.records.quarantine(
+        head.key, version=head.version, reason=untrusted.message, review=review, messages=(alarm,), now=now
+    )
+    return Directive(
+        next=Next.NEEDS_REVIEW,
+        tenant=head.key.tenant,
+        task_id=head.key.task_id,
+        run=trigger.run,
+        version=head.version,
+        hops=trigger.hops + 1,
+        reason=f"quarantined: {untrusted.message}",
+        wait_id=wait_id,
+        correlation_id=wait_id,
+        wait_seconds=state_timeout_seconds(review.deadline_at, now=now),
+    )
