@@ -151,7 +151,10 @@ class LedgerStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectRules:
-    """What the ledger has to know about a tool. `key_window` is how long the provider remembers a key; None is for ever."""
+    """What the ledger has to know about a tool.
+
+    `key_window` is how long the provider remembers a key; None is for ever.
+    """
 
     effect: EffectClass
     can_look_up: bool
@@ -185,9 +188,8 @@ def _unclear(row: ActionRow, rules: EffectRules, *, now: datetime) -> LedgerStep
         if row.attempts >= LOOKUPS_MAX:
             return LedgerStep(verb=Verb.REVIEW, reason=f"no answer in {row.attempts} reads")
         return LedgerStep(verb=Verb.SEND, reason="a read may be repeated")
-    if rules.effect is EffectClass.KEYED_WRITE and _key_is_remembered(row, rules, now=now):
-        if row.attempts < DISPATCH_ATTEMPTS_MAX:
-            return LedgerStep(verb=Verb.SEND, reason="the provider honours the key, so the same key is sent again")
+    if _may_repeat_key(row, rules, now=now):
+        return LedgerStep(verb=Verb.SEND, reason="the provider honours the key, so the same key is sent again")
     if rules.can_look_up and row.lookups < LOOKUPS_MAX:
         return LedgerStep(verb=Verb.LOOK_UP, reason="the provider is asked what happened before anything is sent")
     if rules.can_look_up:
@@ -195,7 +197,9 @@ def _unclear(row: ActionRow, rules: EffectRules, *, now: datetime) -> LedgerStep
     return LedgerStep(verb=Verb.REVIEW, reason="the outcome is unknown and the provider cannot be asked")
 
 
-def _key_is_remembered(row: ActionRow, rules: EffectRules, *, now: datetime) -> bool:
+def _may_repeat_key(row: ActionRow, rules: EffectRules, *, now: datetime) -> bool:
+    if rules.effect is not EffectClass.KEYED_WRITE or row.attempts >= DISPATCH_ATTEMPTS_MAX:
+        return False
     if rules.key_window is None or row.first_sent_at is None:
         return True
     return now < row.first_sent_at + rules.key_window
@@ -225,14 +229,20 @@ def settlement_of(reply: ToolReply, row: ActionRow, *, asked: Verb) -> Settlemen
         ToolOutcome.UNKNOWN: ActionStatus.OUTCOME_UNKNOWN,
         ToolOutcome.ABSENT: _after_absent(row.effect) if asked is Verb.LOOK_UP else ActionStatus.OUTCOME_UNKNOWN,
     }[reply.outcome]
-    if (
-        status is ActionStatus.INTENT
-        and row.status is not ActionStatus.INTENT
-        and reply.outcome is ToolOutcome.NOT_SENT
-    ):
+    if reply.outcome is ToolOutcome.NOT_SENT and _sent_before(row):
         # Only this attempt is proved unsent; an earlier one under the same key may have arrived.
         status = ActionStatus.OUTCOME_UNKNOWN
     return Settlement(status=status, reference=reply.reference, facts=dict(reply.facts), reason=reply.reason)
+
+
+def _sent_before(row: ActionRow) -> bool:
+    """Whether an attempt before the one that holds the lease may have sent something.
+
+    The first uncertain send's instant is kept until something proves that nothing was sent; then it is forgotten.
+    """
+    if row.first_sent_at is None or row.lease_ends_at is None:
+        return False
+    return row.first_sent_at < row.lease_ends_at - ACTION_LEASE
 
 
 def _after_absent(effect: EffectClass) -> ActionStatus:
@@ -243,4 +253,7 @@ def _after_absent(effect: EffectClass) -> ActionStatus:
 
 def retry_pause(tries: int) -> timedelta:
     """How long to wait before an unclear operation is looked at again: doubling, bounded."""
-    return min(RETRY_PAUSE * 2 ** max(tries - 1, 0), RETRY_PAUSE_MAX)
+    pause = RETRY_PAUSE
+    for _ in range(1, min(tries, 20)):
+        pause *= 2
+    return min(pause, RETRY_PAUSE_MAX)

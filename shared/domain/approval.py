@@ -91,7 +91,8 @@ class Approval(Record):
             DecisionClosed: the approval is not open, has run out, or this person said something else before.
         """
         if request_version != self.basis.request_version:
-            msg = f"the decision is for version {request_version}, the request is now version {self.basis.request_version}"
+            current = self.basis.request_version
+            msg = f"the decision is for version {request_version}, the request is now version {current}"
             raise StaleApproval(msg)
         earlier = next((d for d in self.decisions if d.principal == decision.principal), None)
         if earlier is not None and earlier.word is decision.word:

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import rfc8785
 
-Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 
 # RFC 8785 writes numbers as IEEE doubles; above this an integer would silently lose digits.
 INTEGER_MAX: Final = 2**53 - 1
@@ -19,7 +19,7 @@ def canonical(value: Json) -> bytes:
     """
     _refuse_ambiguous(value, "$")
     try:
-        return rfc8785.dumps(value)  # type: ignore[arg-type]
+        return rfc8785.dumps(value)
     except rfc8785.CanonicalizationError as error:
         msg = f"no canonical form: {error}"
         raise ValueError(msg) from error
@@ -34,7 +34,7 @@ def digest(purpose: str, value: Json) -> str:
 
 
 def short_digest(purpose: str, value: Json) -> str:
-    """Return the first 128 bits (hex) of `digest`: enough for a version stamp, and half the bytes in every checkpoint."""
+    """Return the first 128 bits (hex) of `digest`: enough for a version stamp, at half the bytes in a checkpoint."""
     return digest(purpose, value)[:32]
 
 

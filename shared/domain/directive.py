@@ -1,4 +1,4 @@
-"""Directives: what the state machine does next. A pure view of the checkpoint, so that any execution can be replaced."""
+"""Directives: what the state machine does next. A pure view of the checkpoint, so any execution can be replaced."""
 
 from datetime import datetime
 from enum import StrEnum

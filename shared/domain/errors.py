@@ -2,7 +2,8 @@
 
 EngineError(code, disposition)
 ├ Reject    the caller must change it      InvalidRequest NotAuthenticated NotAuthorised TaskNotFound IllegalTransition
-│                                          KeyReused StaleApproval DecisionClosed TaskClosed RequestTooLarge ActionInFlight
+│                                          KeyReused StaleApproval DecisionClosed TaskClosed RequestTooLarge
+│                                          ActionInFlight
 ├ Redecide  facts moved; back to the gates StaleVersion ApprovalVoid EvidenceStale WaitSettled LeaseLost
 ├ Retry     same input, same key, later    LeaseHeld Throttled DependencyTimeout ModelUnavailable SealUnavailable
 ├ Park      a person or a clock moves it   GateFailed CheckpointQuarantined OutcomeUnknown AuthorityUnreadable

@@ -68,7 +68,7 @@ def task_key(tenant: str, task_id: str) -> TaskKey:
 
 
 def execution_name(task_id: str, run: int) -> str:
-    """Name the execution of a run: the same run never starts twice (B61). At most 80 characters, as Step Functions asks."""
+    """Name the execution of a run, in at most 80 characters: the same run never starts twice (B61)."""
     return f"{task_id}-{run}"
 
 

@@ -1,4 +1,4 @@
-"""The resume protocol after the record is loaded: rules in the order of the gates; the first that has something to say wins.
+"""The resume protocol after the record is loaded: rules in gate order; the first that has something to say wins.
 
 Gate 1 (the trigger is this task's execution) and gate 3 (the record is intact) are passed before the rules see a
 task; `superseded` and `closed` are what is left of gate 1. Gate 2 is `owner_may_resume` and `not_frozen`, gate 4
@@ -16,6 +16,7 @@ from shared.domain.action import (
     ActionRow,
     ActionStatus,
     EffectClass,
+    LedgerStep,
     Verb,
     next_ledger_step,
     retry_pause,
@@ -53,6 +54,9 @@ HOPS_MAX: Final = 1_500
 # How soon a frozen task looks again whether the freeze was lifted.
 FREEZE_PAUSE: Final = timedelta(minutes=5)
 
+# Statuses that already say that something is open; reconciling does not move a task out of them.
+SAYS_UNKNOWN: Final = frozenset({Status.OUTCOME_UNKNOWN, Status.CANCEL_REQUESTED, Status.COMPENSATING})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
@@ -89,7 +93,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What a wake-up comes to: a change to commit, if any; what the machine does next; and the model turn, if one is due."""
+    """What a wake-up comes to: a change to commit, if any; what the machine does next; a model turn, if one is due."""
 
     gate: int
     reason: str
@@ -155,7 +159,7 @@ def owner_may_resume(s: Situation) -> Move | None:
 
 
 def versions_in_force(s: Situation) -> Move | None:
-    """Gate 4: policy, tools, prompt or model changed; approvals given under the old versions are void and asked again."""
+    """Gate 4: policy, tools, prompt or model changed; approvals given under the old ones are void and asked again."""
     if s.task.stamps == s.ground.stamps:
         return None
     change = begin(s.task, because="versions changed; the task is judged again under those in force", ground=s.ground)
@@ -177,6 +181,10 @@ def outcome_of_action(s: Situation) -> Move | None:
     step = next_ledger_step(row, s.workflow.tools[action.spec.tool].rules, now=s.now)
     if step.verb is Verb.ANSWER:
         return _settled(s, action, row)
+    return _unsettled(s, action, row, step)
+
+
+def _unsettled(s: Situation, action: Action, row: ActionRow, step: LedgerStep) -> Move:
     if step.verb is Verb.REVIEW:
         return _review(s, 5, f"{action.operation}: {step.reason}" + (f" ({row.reason})" if row.reason else ""))
     if step.verb is Verb.BUSY and row.lease_ends_at is not None:
@@ -400,12 +408,11 @@ def _reconcile(s: Situation, action: Action, row: ActionRow, reason: str) -> Mov
     not_before = row.settled_at + retry_pause(tries) if row.settled_at is not None else s.now
     change = None
     task = s.task
-    if s.task.business.status not in {Status.OUTCOME_UNKNOWN, Status.CANCEL_REQUESTED, Status.COMPENSATING}:
-        if action.effect is not EffectClass.READ:
-            change = begin(s.task, because=f"{action.spec.tool}: outcome unknown; {reason}"[:500], ground=s.ground)
-            change = move_to(change, status=Status.OUTCOME_UNKNOWN, stage=s.task.business.stage, ground=s.ground)
-            change = publish(change, "action.outcome_unknown", operation=action.operation)
-            task = change.task
+    if action.effect is not EffectClass.READ and s.task.business.status not in SAYS_UNKNOWN:
+        change = begin(s.task, because=f"{action.spec.tool}: outcome unknown; {reason}"[:500], ground=s.ground)
+        change = move_to(change, status=Status.OUTCOME_UNKNOWN, stage=s.task.business.stage, ground=s.ground)
+        change = publish(change, "action.outcome_unknown", operation=action.operation)
+        task = change.task
     directive = directive_for(task, now=s.now).model_copy(update={"next": Next.RECONCILE, "reason": reason})
     if s.now < not_before:
         directive = until(directive, not_before, reason)

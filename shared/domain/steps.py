@@ -45,7 +45,7 @@ REVIEW_WAIT: Final = WaitRule(
 
 
 @singledispatch
-def take(step: Step, change: Change, ground: Ground) -> Change:
+def take(step: Step, change: Change, ground: Ground) -> Change:  # noqa: ARG001 - the implementations use them
     """Apply a step to a change.
 
     Raises:

@@ -55,7 +55,7 @@ def assemble_window(
 ) -> Window:
     """Build the window of a model turn: instructions, task card, events, memory, evidence, tools, in that order.
 
-    Left out on purpose: the transcript, old tool outputs, credentials, tools of other stages and anything a model wrote.
+    Left out on purpose: the transcript, old tool outputs, credentials, other stages' tools and what a model wrote.
     """
     stage = workflow.stages[ask.stage]
     instructions = f"{RULE}\n\n{workflow.prompts[stage.prompt] if stage.prompt else ''}".strip()

@@ -38,7 +38,9 @@ class ActionLedger(Protocol):
         """
 
     def settle(self, key: TaskKey, operation: str, settlement: Settlement, *, fence: int, now: datetime) -> ActionRow:
-        """Write what is known and end the lease.
+        """Write what is known and since when (``settled_at``, whatever the status), and end the lease.
+
+        A settlement as intent says that nothing was sent: it also forgets ``first_sent_at``.
 
         Raises:
             LeaseLost: a later attempt holds the row; this attempt's result is discarded (B20).

@@ -9,7 +9,7 @@ from shared.domain.identity import PrincipalRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthoritySnapshot:
-    """What the store said in one consistent read: the known principals, and the reason of the first freeze that applies."""
+    """What the store said in one consistent read: the known principals, and the reason of a freeze that applies."""
 
     principals: dict[str, Principal]
     freeze: str | None
@@ -19,7 +19,7 @@ class Authority(Protocol):
     """Principals and freezes."""
 
     def read(self, principals: tuple[PrincipalRef, ...], *, freezes: tuple[str, ...] = ()) -> AuthoritySnapshot:
-        """Read principals (by issuer and subject) and freezes (by scope, such as ``all`` or ``tenant#acme``), strongly consistent.
+        """Read principals (by issuer and subject) and freezes (by scope: ``all``, ``tenant#acme``), strongly consistent.
 
         An unknown or disabled principal is missing from the answer.
 

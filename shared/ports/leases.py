@@ -1,4 +1,4 @@
-"""The task lease: a short right to ask the model. Apart from the task's state, so that a dead worker changes nothing."""
+"""The task lease: a short right to ask the model, kept apart so that a dead worker changes no task."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -109,7 +109,7 @@ class TaskRecords(Protocol):
     def quarantine(
         self, key: TaskKey, *, version: int, reason: str, review: Wait, messages: tuple[Message, ...], now: datetime
     ) -> None:
-        """Mark the head, at this version, as quarantined and open the review wait; the untrusted checkpoint stays as it is.
+        """Mark the head, at this version, as quarantined and open the review wait; the checkpoint stays as it is.
 
         Quarantining what is quarantined changes nothing.
 

@@ -23,7 +23,7 @@ def deliver(row: OutboxRow, deps: DeliverDeps) -> None:
 
 
 @singledispatch
-def _deliver(message: Message, key: TaskKey, deps: DeliverDeps) -> None:
+def _deliver(message: Message, key: TaskKey, deps: DeliverDeps) -> None:  # noqa: ARG001 - the implementations use them
     msg = f"no such message: {message!r}"
     raise TypeError(msg)
 

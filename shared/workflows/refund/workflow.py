@@ -25,7 +25,7 @@ from shared.domain.workflow import (
 from shared.workflows.refund.models import RefundArguments, RefundRequest
 
 _HERE: Final = Path(__file__).parent
-# 100.00: what a clerk may give back without asking. The same in every currency offered, on purpose: it is a tier of care.
+# 100.00: what a clerk may give back without asking. The same in every currency on purpose: it is a tier of care.
 APPROVAL_LIMIT_MINOR: Final = 10_000
 
 APPROVAL: Final = ApprovalRule(
