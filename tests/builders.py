@@ -60,7 +60,7 @@ def a_checkpoint(
         ),
         execution=Execution(run=1),
         references=References(),
-        security=Security(tenant=key.tenant, requester=owner),
+        security=Security(tenant=key.tenant),
         stamps=Stamps(workflow=1, policy="p" * 32, catalogue="c" * 32, prompt="i" * 32, model="model-1"),
         trace="1-67891233-abcdef012345678912345678",
         created_at=now,

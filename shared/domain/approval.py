@@ -9,7 +9,6 @@ from pydantic import Field
 from shared.domain.action import ActionSpec
 from shared.domain.canonical import Json, digest
 from shared.domain.errors import DecisionClosed, StaleApproval
-from shared.domain.evidence import EvidenceRef
 from shared.domain.identity import Name, PrincipalRef, Reference, TaskKey
 from shared.domain.instants import Instant
 from shared.domain.records import Record
@@ -57,7 +56,8 @@ class Basis(Record):
     """Everything beside the action that an approval's digest covers."""
 
     request_version: int
-    evidence: tuple[EvidenceRef, ...]
+    # The digest of the evidence references with their versions and hashes.
+    evidence: str
     policy: str
     catalogue: str
 
@@ -74,7 +74,8 @@ class Approval(Record):
     expires_at: Instant
     status: ApprovalStatus = ApprovalStatus.OPEN
     decisions: tuple[Decision, ...] = ()
-    used_by: str | None = None
+    # The ordinal of the one action that used it.
+    used_by: int | None = None
 
     @property
     def approvers(self) -> tuple[PrincipalRef, ...]:
@@ -109,9 +110,9 @@ class Approval(Record):
         decisions = (*self.decisions, decision)
         return self.model_copy(update={"decisions": decisions, "status": _status_of(decisions, self.rule)})
 
-    def consumed(self, operation: str) -> Self:
-        """Mark the approval as used by one operation; in the same commit as that operation's intent (B25)."""
-        return self.model_copy(update={"status": ApprovalStatus.CONSUMED, "used_by": operation})
+    def consumed(self, ordinal: int) -> Self:
+        """Mark the approval as used by one action; in the same commit as that action's intent (B25)."""
+        return self.model_copy(update={"status": ApprovalStatus.CONSUMED, "used_by": ordinal})
 
     def voided(self) -> Self:
         """Return the approval as void, if it was still good for anything."""
@@ -140,7 +141,7 @@ def approval_digest(key: TaskKey, workflow: str, spec: ActionSpec, basis: Basis)
         "workflow": workflow,
         "action": spec.as_json(),
         "request_version": basis.request_version,
-        "evidence": [[ref.evidence_id, ref.object_version, ref.sha256] for ref in basis.evidence],
+        "evidence": basis.evidence,
         "policy": basis.policy,
         "catalogue": basis.catalogue,
     }

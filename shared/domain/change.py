@@ -11,7 +11,7 @@ from typing import Final
 from shared.domain.action import Action, ActionRow, ActionSpec, ActionStatus, EffectClass
 from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus, Basis, approval_digest
 from shared.domain.checkpoint import Attempts, Checkpoint, Fact, RecentEvent, Stamps, recent_with
-from shared.domain.evidence import EvidenceRef
+from shared.domain.evidence import EvidenceRef, evidence_digest
 from shared.domain.identity import operation_key
 from shared.domain.outbox import AnswerWait, Message, PublishEvent, StartExecution
 from shared.domain.status import Status, permit_status
@@ -167,7 +167,7 @@ def request_approval(
     task = change.task
     basis = Basis(
         request_version=task.business.request_version,
-        evidence=task.references.evidence,
+        evidence=evidence_digest(task.references.evidence),
         policy=ground.stamps.policy,
         catalogue=ground.stamps.catalogue,
     )
@@ -229,7 +229,7 @@ def intend(
     if approval is None:
         return changed
     approvals = task.security.approvals
-    return replace_approvals(changed, tuple(a.consumed(operation) if a == approval else a for a in approvals))
+    return replace_approvals(changed, tuple(a.consumed(ordinal) if a == approval else a for a in approvals))
 
 
 def withdraw(change: Change, action: Action) -> Change:
@@ -242,7 +242,7 @@ def record_outcome(change: Change, action: Action, row: ActionRow, *, fact: str)
     """Take the ledger's settled outcome into the record: the action's status and a fact in the past tense."""
     changed = _set_action(change, action.model_copy(update={"status": row.status}))
     done = row.status is ActionStatus.DONE
-    noted = Fact(name=fact, happened=done, operation=action.operation, reference=row.reference, values=row.facts)
+    noted = Fact(name=fact, happened=done, ordinal=action.ordinal, reference=row.reference, values=row.facts)
     # Reads say what was true, not what was done: only the latest of each stays, so that a long task stays small.
     earlier = changed.task.business.facts
     if action.effect is EffectClass.READ:

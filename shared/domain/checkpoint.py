@@ -30,7 +30,8 @@ class Fact(Record):
 
     name: Name
     happened: bool
-    operation: str | None = None
+    # The action that brought it about, by its ordinal; None for an answered wait.
+    ordinal: int | None = None
     reference: str | None = None
     values: Arguments = Field(default_factory=dict)
 
@@ -94,10 +95,9 @@ class References(Record):
 
 
 class Security(Record):
-    """Layer 4: the security scope, as references. Rights are never stored."""
+    """Layer 4: the security scope, as references; the requester is the task's owner. Rights are never stored."""
 
     tenant: TenantId
-    requester: PrincipalRef
     on_behalf_of: PrincipalRef | None = None
     approvals: tuple[Approval, ...] = ()
 

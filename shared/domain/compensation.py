@@ -59,6 +59,6 @@ def _undo_of(action: Action, task: Checkpoint, workflow: Workflow) -> ActionSpec
     tool = workflow.tools[action.spec.tool]
     if tool.undo is None or tool.undo_arguments is None:
         return None
-    fact = next((f for f in task.business.facts if f.operation == action.operation), None)
+    fact = next((f for f in task.business.facts if f.ordinal == action.ordinal), None)
     reference = fact.reference if fact else None
     return workflow.tools[tool.undo].normalise(tool.undo_arguments(action.spec, reference))

@@ -1,7 +1,9 @@
 """Evidence: outside words, kept by reference, never an instruction."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from shared.domain.canonical import short_digest
 from shared.domain.identity import Name, Reference
 from shared.domain.records import Record
 
@@ -10,10 +12,14 @@ EXCERPT_CHARACTERS_MAX: Final = 4_000
 
 
 class EvidenceRef(Record):
-    """One stored object version: where it is, what its bytes were, and how far its words are trusted (not at all)."""
+    """One stored object version of a task's evidence, and what its bytes were. Its words are trusted not at all."""
 
     evidence_id: Reference
     source_kind: Name
-    object_key: str
     object_version: str
     sha256: str
+
+
+def evidence_digest(refs: Sequence[EvidenceRef]) -> str:
+    """Digest which evidence, in which versions, a decision rests on."""
+    return short_digest("evidence", [[ref.evidence_id, ref.object_version, ref.sha256] for ref in refs])

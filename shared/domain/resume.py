@@ -43,6 +43,7 @@ from shared.domain.change import (
 from shared.domain.checkpoint import Checkpoint, Fact
 from shared.domain.directive import Directive, Next, directive_for, unsettled_action, until
 from shared.domain.errors import InvalidRequest
+from shared.domain.evidence import evidence_digest
 from shared.domain.proposal import REFUSALS_MAX, Proposal, Refusal, Residue, read_proposal
 from shared.domain.status import Status
 from shared.domain.steps import continue_compensation, take
@@ -312,7 +313,7 @@ def approval_flaw(s: Situation, approval: Approval, *, action: PerformAction | N
     spec = action.action if action else approval.spec
     basis = Basis(
         request_version=s.task.business.request_version,
-        evidence=s.task.references.evidence,
+        evidence=evidence_digest(s.task.references.evidence),
         policy=s.ground.stamps.policy,
         catalogue=s.ground.stamps.catalogue,
     )

@@ -9,4 +9,4 @@ class Authoriser(Protocol):
     """Policies, evaluated outside every model's reach."""
 
     def rule(self, question: Question) -> Ruling:
-        """Answer a question. An error, a diagnostic, no decision, a missing attribute: each is a deny with a reason (B04)."""
+        """Answer a question. An error, a diagnostic, no decision or a missing attribute is a reasoned deny (B04)."""

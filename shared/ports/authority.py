@@ -19,7 +19,7 @@ class Authority(Protocol):
     """Principals and freezes."""
 
     def read(self, principals: tuple[PrincipalRef, ...], *, freezes: tuple[str, ...] = ()) -> AuthoritySnapshot:
-        """Read principals (by issuer and subject) and freezes (by scope: ``all``, ``tenant#acme``), strongly consistent.
+        """Read principals (by issuer and subject) and freezes (by scope: ``all``, ``tenant#acme``), consistently.
 
         An unknown or disabled principal is missing from the answer.
 

@@ -12,8 +12,8 @@ class EvidenceStore(Protocol):
     def put(self, key: TaskKey, *, evidence_id: str, source_kind: str, text: str) -> EvidenceRef:
         """Store a text and return the reference to exactly this version of it."""
 
-    def read(self, ref: EvidenceRef) -> str:
-        """Read the referenced version.
+    def read(self, key: TaskKey, ref: EvidenceRef) -> str:
+        """Read the referenced version of a task's evidence.
 
         Raises:
             EvidenceStale: it is gone or its bytes are not the ones that were referenced.

@@ -98,7 +98,7 @@ def _decide(command: DecideApproval, deps: ApiDeps) -> TaskSummary:
 
 def _require_right(principal: Principal, task: Checkpoint, approval: Approval, deps: ApiDeps) -> None:
     if approval.rule.requester_excluded and principal.ref in {
-        task.security.requester,
+        task.business.owner,
         task.security.on_behalf_of,
     }:
         msg = "whoever requested a task may not approve it"

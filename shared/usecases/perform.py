@@ -17,6 +17,7 @@ from shared.domain.action import (
 from shared.domain.approval import Approval, Basis, approval_digest
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import ApprovalVoid, GateFailed, InvariantBroken, LeaseHeld
+from shared.domain.evidence import evidence_digest
 from shared.domain.identity import TaskKey
 from shared.domain.resume import approver_flaw
 from shared.domain.workflow import Workflow
@@ -105,7 +106,7 @@ def _judge_again(task: Checkpoint, action: Action, workflow: Workflow, deps: Per
     flaw = approval.flaw(
         expected_digest=_digest(task, action, approval, workflow), now=deps.tasks.clock.now()
     ) or approver_flaw(task, approval, live.principals, deps.rights.authoriser.rule, workflow)
-    if flaw is None and approval.used_by != action.operation:
+    if flaw is None and approval.used_by != action.ordinal:
         flaw = "the approval was used by another operation"
     if flaw is not None:
         raise ApprovalVoid(flaw)
@@ -114,7 +115,7 @@ def _judge_again(task: Checkpoint, action: Action, workflow: Workflow, deps: Per
 def _digest(task: Checkpoint, action: Action, approval: Approval, workflow: Workflow) -> str:
     basis = Basis(
         request_version=approval.basis.request_version,
-        evidence=task.references.evidence,
+        evidence=evidence_digest(task.references.evidence),
         policy=workflow.policy,
         catalogue=workflow.catalogue,
     )

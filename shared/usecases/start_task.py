@@ -106,7 +106,7 @@ def _first_version(key: TaskKey, owner: PrincipalRef, workflow: Workflow, form: 
         ),
         execution=Execution(run=1, recent=(RecentEvent(at=now, what="the request was received"),)),
         references=References(evidence=store_untrusted(key, form, workflow, deps)),
-        security=Security(tenant=key.tenant, requester=owner),
+        security=Security(tenant=key.tenant),
         stamps=ground.stamps,
         trace=deps.tasks.ids.new("trc"),
         created_at=now,

@@ -130,7 +130,7 @@ def _ask(trigger: WakeUp, loaded: Loaded, move: Move, ask: AskModel, situation: 
     if lease.fence - task.execution.fence > TURN_ATTEMPTS_MAX:
         return _give_up(loaded, lease, situation, deps)
     try:
-        excerpts = [Excerpt(ref=ref, text=deps.evidence.read(ref)) for ref in task.references.evidence]
+        excerpts = [Excerpt(ref=ref, text=deps.evidence.read(task.key, ref)) for ref in task.references.evidence]
     except EvidenceStale as stale:
         return _commit_review(loaded, stale.message, lease, situation, deps)
     window = assemble_window(task, situation.workflow, ask, model_id=deps.model_id, excerpts=excerpts, memories=())

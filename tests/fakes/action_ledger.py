@@ -63,8 +63,9 @@ class FakeActionLedger:
                     "facts": dict(settlement.facts),
                     "reason": settlement.reason,
                     "lease_ends_at": None,
-                    "settled_at": now if settlement.status in SETTLED else None,
+                    "settled_at": now,
                 }
+                | ({"first_sent_at": None} if settlement.status is ActionStatus.INTENT else {})
             )
             world.actions[key.key, operation] = settled
             return settled

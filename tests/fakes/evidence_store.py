@@ -20,16 +20,15 @@ class FakeEvidenceStore:
             ref = EvidenceRef(
                 evidence_id=evidence_id,
                 source_kind=source_kind,
-                object_key=f"evidence/{key.tenant}/{key.task_id}/{evidence_id}.txt",
                 object_version=world.ids.new("version"),
                 sha256=hashlib.sha256(body).hexdigest(),
             )
-            world.evidence[ref.object_key, ref.object_version] = body
+            world.evidence[f"{key.key}/{evidence_id}", ref.object_version] = body
             return ref
 
-    def read(self, ref: EvidenceRef) -> str:
+    def read(self, key: TaskKey, ref: EvidenceRef) -> str:
         with self._calls.around("evidence_store.read"), self._world as world:
-            body = world.evidence.get((ref.object_key, ref.object_version))
+            body = world.evidence.get((f"{key.key}/{ref.evidence_id}", ref.object_version))
             if body is None or hashlib.sha256(body).hexdigest() != ref.sha256:
                 msg = f"evidence {ref.evidence_id} is not what was referenced"
                 raise EvidenceStale(msg)
