@@ -229,8 +229,8 @@ def settlement_of(reply: ToolReply, row: ActionRow, *, asked: Verb) -> Settlemen
         ToolOutcome.UNKNOWN: ActionStatus.OUTCOME_UNKNOWN,
         ToolOutcome.ABSENT: _after_absent(row.effect) if asked is Verb.LOOK_UP else ActionStatus.OUTCOME_UNKNOWN,
     }[reply.outcome]
-    if reply.outcome is ToolOutcome.NOT_SENT and _sent_before(row):
-        # Only this attempt is proved unsent; an earlier one under the same key may have arrived.
+    if asked is Verb.SEND and reply.outcome in {ToolOutcome.NOT_SENT, ToolOutcome.FAILED} and _sent_before(row):
+        # The answer speaks of this attempt alone; an earlier one under the same key may have arrived.
         status = ActionStatus.OUTCOME_UNKNOWN
     return Settlement(status=status, reference=reply.reference, facts=dict(reply.facts), reason=reply.reason)
 
