@@ -66,7 +66,7 @@ check: setup ## Lint, format, types, import contracts, and a synth without findi
 	ruff format --check .
 	mypy .
 	lint-imports --no-cache
-	cdk synth --all --strict --quiet --no-notices --context sandbox=true --output .build/cdk-check
+	cdk synth --strict --quiet --no-notices --context sandbox=true --output .build/cdk-check
 
 .PHONY: format
 format: setup ## Rewrite the sources as the formatter wants them
@@ -92,7 +92,7 @@ bench: setup ## Count what one task costs and measure what a function weighs
 
 .PHONY: synth
 synth: setup ## Write the CloudFormation templates for the cloud into cdk.out
-	cdk synth --all --quiet --no-notices
+	cdk synth --quiet --no-notices
 
 .PHONY: demo
 demo: setup ## Deploy to a local AWS, walk through a refund, and clean up

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import boto3
 from botocore.config import Config
 
+from local.environment import isolated
 from local.servers import LOOPBACK
 
 ACCOUNT: Final = "000000000000"
@@ -43,24 +44,18 @@ class LocalAws:
             "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
-            "AWS_CONFIG_FILE": "/dev/null",
-            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-            "AWS_EC2_METADATA_DISABLED": "true",
+            **isolated(),
             "CDK_DEFAULT_ACCOUNT": ACCOUNT,
             "CDK_DEFAULT_REGION": REGION,
         }
 
-    def session(self) -> boto3.Session:
-        """A session with the emulator's root credentials; its clients still need ``endpoint_url``."""
-        return _session()
-
-    def api_address(self, api_id: str) -> str:
-        """Base address of an HTTP API's default stage; paths follow with a slash."""
-        return f"{self.endpoint}/_aws/execute-api/{api_id}/$default"
+    def client(self, service: str) -> Any:  # noqa: ANN401 - annotate where it is called; boto3's types are per service
+        """A client of one service, with the emulator's root credentials. One try only, bounded in time."""
+        return _session().client(service, endpoint_url=self.endpoint, config=_CLIENT_CONFIG)  # type: ignore[call-overload]
 
 
-# One try and a bound: a local server that does not answer will not answer a second time either.
-CLIENT_CONFIG: Final = Config(
+# A local server that does not answer will not answer a second time either. Holding calls may last their full minute.
+_CLIENT_CONFIG: Final = Config(
     retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=65, s3={"addressing_style": "path"}
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from local.corrections import authorization, lambda_errors, model_calls, stream_batches, task_states
+from local.corrections import api_addresses, authorization, lambda_errors, model_calls, stream_batches, task_states
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,21 @@ DIFFERENCES: Final = (
         on_aws="A model that cannot be reached is ServiceUnavailableException.",
         here="A canned sentence is answered as if the model had spoken.",
         correction=model_calls.correct,
+    ),
+    Difference(
+        on_aws="An HTTP API answers under its own host name.",
+        here="That host name resolves nowhere; the API answers below a path of the emulator.",
+        correction=api_addresses.correct,
+    ),
+    Difference(
+        on_aws="A settled or expired task token is TaskTimedOut, a made-up one InvalidToken.",
+        here="Both are TaskDoesNotExist.",
+        consequence="Whoever answers a token takes all three for an answer that nobody waits for.",
+    ),
+    Difference(
+        on_aws="Starting a running execution again with the same input answers the running one.",
+        here="It is ExecutionAlreadyExists, as for a closed one.",
+        consequence="Whoever starts an execution takes that error for a start that has happened.",
     ),
     Difference(
         on_aws="Code runs on arm64 under Python 3.13.",

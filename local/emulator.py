@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import urllib.error
 import urllib.request
@@ -11,26 +10,18 @@ from http import HTTPStatus
 from typing import Final
 
 from local.aws import ACCESS_KEY_ID, ACCOUNT, REGION, SECRET_ACCESS_KEY, LocalAws
-from local.places import ROOT, VENV_BIN, Place, installed, program_path
+from local.environment import isolated, plain_environment
+from local.places import ROOT, VENV_BIN, Place, installed
 from local.processes import children_of
 from local.servers import LOOPBACK, Server, free_port, require_free
 
 # It is ready within 2 s on an idle machine with two cores; a busy one gets many times that.
 _READY_SECONDS_MAX: Final = 60.0
 
-# What a program needs of the person's own environment. No AWS setting is among them: nothing here may reach an account.
-_INHERITED: Final = ("HOME", "LANG", "LC_ALL", "TERM", "TZ", "USER", "SSL_CERT_FILE", "SSL_CERT_DIR")
-
 
 def emulator(place: Place) -> Server:
     """The emulator of a place, running or not."""
     return Server(place=place, name="emulator")
-
-
-def plain_environment() -> dict[str, str]:
-    """The person's environment without anything that names an AWS account, a profile or a region."""
-    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return {**kept, "PATH": program_path()}
 
 
 def start(place: Place, *, port: int | None, model_url: str | None) -> LocalAws:
@@ -47,13 +38,17 @@ def start(place: Place, *, port: int | None, model_url: str | None) -> LocalAws:
     if port is not None:
         require_free(port)
     chosen = port or free_port()
-    shutil.rmtree(place.temporary, ignore_errors=True)
-    started = emulator(place).start(
+    server = emulator(place)
+    if server.running() is None:
+        shutil.rmtree(place.temporary, ignore_errors=True)
+    started = server.start(
         [installed(VENV_BIN / "python"), "-m", "local.emulator_process"],
         port=chosen,
-        environment={**plain_environment(), **_settings(place, chosen, model_url)},
+        environment={**plain_environment(), **isolated(), **_settings(place, chosen, model_url)},
         healthy=_healthy,
         seconds_max=_READY_SECONDS_MAX,
+        # Not through PYTHONPATH: that would reach the functions' workers and hide what their bundle lacks.
+        folder=ROOT,
     )
     return LocalAws(port=started.port)
 
@@ -87,7 +82,6 @@ def _healthy(port: int) -> bool:
 
 def _settings(place: Place, port: int, model_url: str | None) -> Mapping[str, str]:
     settings = {
-        "PYTHONPATH": str(ROOT),
         "PYTHONDONTWRITEBYTECODE": "1",
         "AUTH": "true",
         "BIND_HOST": LOOPBACK,
@@ -96,7 +90,6 @@ def _settings(place: Place, port: int, model_url: str | None) -> Mapping[str, st
         "MINISTACK_ACCOUNT_ID": ACCOUNT,
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        "AWS_EC2_METADATA_DISABLED": "true",
         "TMPDIR": str(place.temporary),
         "STATE_DIR": str(place.temporary / "state"),
         "S3_DATA_DIR": str(place.temporary / "s3"),

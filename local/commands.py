@@ -1,0 +1,66 @@
+"""Programs that run to their end in the background while something else is done."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.problems import LocalProblem
+
+_LAST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A program under way. Whoever starts one either waits for it or abandons it."""
+
+    title: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def start(
+        cls, title: str, words: Sequence[str], *, folder: Path, environment: Mapping[str, str], log: Path
+    ) -> Command:
+        """Start a program without input; all that it says goes into ``log``."""
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                words,
+                cwd=folder,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        return cls(title=title, log=log, process=process)
+
+    def wait(self, *, seconds_max: float) -> None:
+        """Wait for its end.
+
+        Raises:
+            LocalProblem: it failed, or did not end in time and was ended; its last words are in the message.
+        """
+        try:
+            code = self.process.wait(timeout=seconds_max)
+        except subprocess.TimeoutExpired as error:
+            self.abandon()
+            raise LocalProblem(f"{self.title} did not end in {seconds_max:.0f} s.", f"See {self.log}.") from error
+        except BaseException:
+            self.abandon()
+            raise
+        if code != 0:
+            lines = self.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+            words = "\n".join([f"The end of {self.log}:", *(f"  {line}" for line in lines)])
+            raise LocalProblem(f"{self.title} failed with code {code}.", words)
+
+    def abandon(self) -> None:
+        """End it, finished or not."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()

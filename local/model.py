@@ -1,0 +1,52 @@
+"""The server that stands in for the model: the project's own scripted one, or any that a person names."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Final
+
+from local.environment import plain_environment
+from local.places import ROOT, VENV_BIN, Place, installed
+from local.servers import LOOPBACK, Server, free_port
+
+# The emulator reads the same variable. Its value is the base address of an OpenAI-compatible server.
+MODEL_URL_VARIABLE: Final = "MINISTACK_BEDROCK_PROXY_URL"
+
+_READY_SECONDS_MAX: Final = 30.0
+
+
+def start(place: Place) -> str:
+    """Answer the address of the server that model calls go to, and start our own where the person names none.
+
+    Raises:
+        LocalProblem: our own does not start.
+    """
+    named = os.environ.get(MODEL_URL_VARIABLE, "").strip()
+    if named:
+        return named
+    port = free_port()
+    _server(place).start(
+        [installed(VENV_BIN / "python"), "-m", "local.model_server", "--port", str(port)],
+        port=port,
+        environment=plain_environment(),
+        healthy=_listens,
+        seconds_max=_READY_SECONDS_MAX,
+        folder=ROOT,
+    )
+    return f"http://{LOOPBACK}:{port}"
+
+
+def stop(place: Place) -> bool:
+    """End our own server; answer whether it was running."""
+    return _server(place).stop()
+
+
+def _server(place: Place) -> Server:
+    return Server(place=place, name="model")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((LOOPBACK, port)) == 0
