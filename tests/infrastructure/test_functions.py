@@ -1,0 +1,172 @@
+"""Settings and limits of the functions, and how the outbox reaches `deliver`."""
+
+import platform
+import sys
+
+import pytest
+
+from tests.infrastructure.synthesis import Assembly
+
+COMMON = {"HOLDFAST_STAGE", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE"}
+TIMEOUT_SECONDS = {
+    "api": 15,
+    "wake": 20,
+    "propose": 60,
+    "open_wait": 10,
+    "perform": 20,
+    "deliver": 30,
+    "tool-issue_refund": 12,
+}
+SETTINGS = {
+    "api": {
+        "HEADS_TABLE",
+        "CHECKPOINTS_TABLE",
+        "WAITS_TABLE",
+        "ACTIONS_TABLE",
+        "INBOX_TABLE",
+        "OUTBOX_TABLE",
+        "AUTHORITY_TABLE",
+        "EVIDENCE_BUCKET",
+        "SEAL_KEY_ID",
+        "OIDC_ISSUER",
+        "OIDC_CLIENT_ID",
+    },
+    "wake": {
+        "HEADS_TABLE",
+        "CHECKPOINTS_TABLE",
+        "WAITS_TABLE",
+        "ACTIONS_TABLE",
+        "INBOX_TABLE",
+        "OUTBOX_TABLE",
+        "LEASES_TABLE",
+        "MEMORY_TABLE",
+        "AUTHORITY_TABLE",
+        "EVIDENCE_BUCKET",
+        "ARTIFACTS_BUCKET",
+        "SEAL_KEY_ID",
+        "MODEL_ID",
+    },
+    "propose": {"ARTIFACTS_BUCKET", "MODEL_ID"},
+    "open_wait": {"TOKENS_TABLE", "WAITS_TABLE"},
+    "perform": {
+        "HEADS_TABLE",
+        "CHECKPOINTS_TABLE",
+        "ACTIONS_TABLE",
+        "AUTHORITY_TABLE",
+        "SEAL_KEY_ID",
+        "TOOL_FUNCTIONS",
+    },
+    "deliver": {"OUTBOX_TABLE", "TOKENS_TABLE", "EVENT_BUS", "STATE_MACHINE_ARNS"},
+    "tool-issue_refund": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+}
+FUNCTIONS = sorted(TIMEOUT_SECONDS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_gets_only_the_settings_it_uses(production: Assembly, name: str) -> None:
+    """What a function is not told about it cannot reach for by accident."""
+    variables = production.engine.function(name)["Environment"]["Variables"]
+
+    assert set(variables) == COMMON | SETTINGS[name]
+    assert variables["HOLDFAST_STAGE"] == "prod"
+    assert variables["POWERTOOLS_METRICS_NAMESPACE"] == "Holdfast"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_limited_traced_and_logs_into_its_own_group(production: Assembly, name: str) -> None:
+    """Law 7: every limit is set; every function's log is its own and ends some day."""
+    engine = production.engine
+    function = engine.function(name)
+    group = engine.resources[function["LoggingConfig"]["LogGroup"]["Ref"]]
+
+    assert function["Timeout"] == TIMEOUT_SECONDS[name]
+    assert function["TracingConfig"] == {"Mode": "Active"}
+    assert group["Properties"]["LogGroupName"] == f"/aws/lambda/holdfast-prod-{name}"
+    assert group["Properties"]["RetentionInDays"] == 90
+
+
+def test_limits_are_nested(production: Assembly) -> None:
+    """B58: whoever calls outlives what is called, so that an answer is always settled by the one who asked."""
+    limits = {name: production.engine.function(name)["Timeout"] for name in FUNCTIONS}
+    gateway_waits_seconds = 30
+
+    assert limits["tool-issue_refund"] < limits["perform"]
+    assert limits["api"] < gateway_waits_seconds
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_cloud_functions_run_where_their_wheels_do(production: Assembly, name: str) -> None:
+    """B76: interpreter and architecture are those of the bundle."""
+    function = production.engine.function(name)
+
+    assert function["Runtime"] == "python3.13"
+    assert function["Architectures"] == ["arm64"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_local_functions_run_on_this_machine(local: Assembly, name: str) -> None:
+    """The local AWS runs functions under the interpreter that synthesised them."""
+    function = local.engine.function(name)
+    machine = "arm64" if platform.machine().lower() in {"arm64", "aarch64"} else "x86_64"
+
+    assert function["Runtime"] == f"python{sys.version_info.major}.{sys.version_info.minor}"
+    assert function["Architectures"] == [machine]
+
+
+def test_the_outbox_is_drained_in_order_and_nothing_is_dropped_in_silence(production: Assembly) -> None:
+    """B66: only the failed message of a batch comes again, and what never succeeds is kept aside."""
+    engine = production.engine
+    source = engine.properties("AWS::Lambda::EventSourceMapping")
+
+    assert engine.text(source["EventSourceArn"]) == "</holdfast/prod/outbox_stream_arn>"
+    assert source["FilterCriteria"] == {"Filters": [{"Pattern": '{"eventName":["INSERT"]}'}]}
+    assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert source["BatchSize"] == 10
+    assert source["BisectBatchOnFunctionError"] is True
+    assert source["MaximumRetryAttempts"] == 10
+    assert source["MaximumRecordAgeInSeconds"] == 3600
+    assert source["ParallelizationFactor"] == 1
+    assert source["StartingPosition"] == "TRIM_HORIZON"
+    queue = engine.resources[source["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]]
+    assert queue["Properties"]["SqsManagedSseEnabled"] is True
+    assert queue["Properties"]["MessageRetentionPeriod"] == 14 * 24 * 3600
+
+
+def test_machines_and_tools_are_told_by_name(production: Assembly) -> None:
+    """`deliver` finds a workflow's machine and `perform` a tool's function by the names the rules use."""
+    engine = production.engine
+    machines = engine.text(engine.function("deliver")["Environment"]["Variables"]["STATE_MACHINE_ARNS"])
+    tools = engine.text(engine.function("perform")["Environment"]["Variables"]["TOOL_FUNCTIONS"])
+    tool = next(
+        name
+        for name, found in engine.of_type("AWS::Lambda::Function")
+        if found["Properties"]["FunctionName"] == "holdfast-prod-tool-issue_refund"
+    )
+
+    assert machines == (
+        '{"refund":"arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:holdfast-prod-refund"}'
+    )
+    assert tools == f'{{"issue_refund":"<{tool}>"}}'
+
+
+ALARMS = {
+    *(f"holdfast-prod-{name}-errors" for name in FUNCTIONS),
+    "holdfast-prod-deliver-dead-letters",
+    "holdfast-prod-deliver-lag",
+    "holdfast-prod-refund-executions-failed",
+    "holdfast-prod-refund-executions-timed-out",
+    "holdfast-prod-api-server-errors",
+}
+
+
+def test_what_operators_are_told(production: Assembly) -> None:
+    """Law 8: failures are loud. Every alarm reaches the topic and says what to do."""
+    engine = production.engine
+    alarms = [alarm["Properties"] for _, alarm in engine.of_type("AWS::CloudWatch::Alarm")]
+    [(topic, _)] = engine.of_type("AWS::SNS::Topic")
+
+    assert {alarm["AlarmName"] for alarm in alarms} == ALARMS
+    for alarm in alarms:
+        assert alarm["AlarmActions"] == [{"Ref": topic}]
+        assert alarm["AlarmDescription"].endswith(".")
+        assert alarm["TreatMissingData"] == "notBreaching"

@@ -1,0 +1,305 @@
+"""Who may do what: every role of every stack, as one table that a reviewer reads.
+
+A new permission, a wider resource or a lost condition is a difference here.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+
+from tests.infrastructure.synthesis import Assembly, Template, synthesise
+
+GET = {"dynamodb:GetItem"}
+READ = {"dynamodb:GetItem", "dynamodb:BatchGetItem"}
+PUT = {"dynamodb:PutItem"}
+UPDATE = {"dynamodb:UpdateItem"}
+CHECK = {"dynamodb:ConditionCheckItem"}
+READ_OBJECT = {"s3:GetObject", "s3:GetObjectVersion"}
+PUT_OBJECT = {"s3:PutObject"}
+ANSWER = {"states:SendTaskSuccess"}
+
+# What a service asks of the data key when a function reads, or reads and writes, encrypted items and objects.
+KEY_TO_READ = {"kms:Decrypt", "kms:DescribeKey"}
+KEY_TO_WRITE = KEY_TO_READ | {
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:GenerateDataKeyWithoutPlaintext",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+}
+
+# Every function writes its own log and its traces.
+OF_EVERY_FUNCTION = {
+    "own log": {"logs:CreateLogStream", "logs:PutLogEvents"},
+    "*": {"xray:PutTraceSegments", "xray:PutTelemetryRecords"},
+}
+
+GRANTS: dict[str, dict[str, set[str]]] = {
+    "api": {
+        "table heads": READ | PUT | UPDATE | CHECK,
+        "table heads, index queue": {"dynamodb:Query"},
+        "table checkpoints": READ | PUT,
+        "table waits": READ | PUT | UPDATE | CHECK,
+        "table inbox": READ | PUT,
+        "table outbox": PUT,
+        "table actions": READ | UPDATE | CHECK,
+        "table authority": READ,
+        "data key through dynamodb": KEY_TO_WRITE,
+        "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
+        "bucket evidence, *": READ_OBJECT | PUT_OBJECT,
+        "data key through s3": KEY_TO_WRITE,
+    },
+    "wake": {
+        "table heads": READ | PUT | UPDATE | CHECK,
+        "table checkpoints": READ | PUT,
+        "table waits": READ | PUT | UPDATE | CHECK,
+        "table actions": READ | PUT | UPDATE | CHECK,
+        "table inbox": PUT,
+        "table outbox": PUT,
+        "table leases": GET | UPDATE | CHECK,
+        "table authority": READ,
+        "table memory": {"dynamodb:Query"},
+        "data key through dynamodb": KEY_TO_WRITE,
+        "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
+        "bucket evidence, *": READ_OBJECT,
+        "bucket artifacts, residue/*": READ_OBJECT,
+        "bucket artifacts, windows/*": PUT_OBJECT,
+        "data key through s3": KEY_TO_WRITE,
+    },
+    "propose": {
+        "bucket artifacts, windows/*": READ_OBJECT,
+        "bucket artifacts, residue/*": PUT_OBJECT,
+        "data key through s3": KEY_TO_WRITE,
+        "model amazon.nova-pro-v1:0": {"bedrock:InvokeModel"},
+    },
+    "open_wait": {
+        "table tokens": PUT,
+        "table waits": GET,
+        "data key through dynamodb": KEY_TO_WRITE,
+        "machine refund": ANSWER,
+    },
+    "perform": {
+        "table heads": GET,
+        "table checkpoints": GET,
+        "table actions": GET | UPDATE,
+        "table authority": READ,
+        "data key through dynamodb": KEY_TO_WRITE,
+        "seal key": {"kms:VerifyMac"},
+        "function tool-issue_refund": {"lambda:InvokeFunction"},
+    },
+    "deliver": {
+        "outbox stream": {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
+        "*": {"dynamodb:ListStreams"},
+        "table outbox": GET | {"dynamodb:DeleteItem"},
+        "table tokens": GET,
+        "data key through dynamodb": KEY_TO_WRITE,
+        "machine refund": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
+        "event bus": {"events:PutEvents"},
+        "dead letters": {"sqs:SendMessage"},
+    },
+    "tool-issue_refund": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+}
+
+# Step Functions, for one workflow's machine.
+MACHINE_GRANTS: dict[str, set[str]] = {
+    "function wake": {"lambda:InvokeFunction"},
+    "function propose": {"lambda:InvokeFunction"},
+    "function open_wait": {"lambda:InvokeFunction"},
+    "function perform": {"lambda:InvokeFunction"},
+    "*": {
+        "logs:CreateLogDelivery",
+        "logs:DeleteLogDelivery",
+        "logs:DescribeLogGroups",
+        "logs:DescribeResourcePolicies",
+        "logs:GetLogDelivery",
+        "logs:ListLogDeliveries",
+        "logs:PutResourcePolicy",
+        "logs:UpdateLogDelivery",
+        "xray:GetSamplingRules",
+        "xray:GetSamplingTargets",
+        "xray:PutTelemetryRecords",
+        "xray:PutTraceSegments",
+    },
+}
+
+SANDBOX_GRANTS: dict[str, set[str]] = {
+    "own log": {"logs:CreateLogStream", "logs:PutLogEvents"},
+    "sandbox ledger": GET | PUT | UPDATE | {"dynamodb:DeleteItem", "dynamodb:Query"},
+    "sandbox secret": {"secretsmanager:GetSecretValue"},
+}
+
+ACCOUNT = r"arn:<AWS::Partition>:{service}:<AWS::Region>:<AWS::AccountId>:"
+WORDS = [
+    (ACCOUNT.format(service="dynamodb") + r"table/holdfast-prod-(\w+)/index/(\w+)", r"table \1, index \2"),
+    (ACCOUNT.format(service="dynamodb") + r"table/holdfast-prod-(\w+)", r"table \1"),
+    (r"arn:<AWS::Partition>:s3:::holdfast-prod-(\w+)-<AWS::AccountId>-<AWS::Region>/(.*)", r"bucket \1, \2"),
+    (ACCOUNT.format(service="states") + r"stateMachine:holdfast-prod-(\w+)", r"machine \1"),
+    (ACCOUNT.format(service="secretsmanager") + r"secret:holdfast-prod-([\w-]+)-\?{6}", r"secret \1"),
+    (r"arn:<AWS::Partition>:bedrock:<AWS::Region>::foundation-model/(.*)", r"model \1"),
+    (r"</holdfast/prod/seal_key_arn>", "seal key"),
+    (r"</holdfast/prod/data_key_arn>", "data key"),
+    (r"</holdfast/prod/outbox_stream_arn>", "outbox stream"),
+    (r"<EventBus\w+\.Arn>", "event bus"),
+    (r"<DeliverDeadLetters\w+\.Arn>", "dead letters"),
+    (r"<Ledger\w+\.Arn>", "sandbox ledger"),
+    (r"<ApiKey\w+>", "sandbox secret"),
+    (r"\*", "*"),
+]
+
+
+def in_words(template: Template, resource: object, role_of: str) -> str:
+    """Name a resource of a policy as the tables above do."""
+    text = template.text(resource)
+    if text == f"{ACCOUNT.format(service='logs')}log-group:/aws/lambda/holdfast-prod-{role_of}:*":
+        return "own log"
+    if match := re.fullmatch(r"<(\w+)\.Arn>", text):
+        found = template.resources[match[1]]
+        if found["Type"] == "AWS::Lambda::Function":
+            return f"function {found['Properties']['FunctionName'].removeprefix('holdfast-prod-')}"
+    for pattern, words in WORDS:
+        if re.fullmatch(pattern, text):
+            return re.sub(pattern, words, text)
+    raise AssertionError(f"{role_of} is granted something on {text}, which no table here has a word for")
+
+
+def conditions_in_words(template: Template, statement: dict[str, object]) -> str:
+    """Name the condition of a statement; the only one in use is the service that uses the key."""
+    match statement.get("Condition"):
+        case None:
+            return ""
+        case {"StringEquals": {"kms:ViaService": via}} as condition if len(condition) == 1:
+            service = re.fullmatch(r"(\w+)\.<AWS::Region>\.<AWS::URLSuffix>", template.text(via))
+            assert service
+            return f" through {service[1]}"
+    raise AssertionError(f"unexpected condition: {statement}")
+
+
+def grants_of(template: Template, role: str, role_of: str) -> dict[str, set[str]]:
+    """Collect what every policy of a role allows, by resource in words."""
+    granted: dict[str, set[str]] = defaultdict(set)
+    for statement in statements_of(template, role):
+        assert statement["Effect"] == "Allow"
+        for resource in as_list(statement["Resource"]):
+            words = in_words(template, resource, role_of) + conditions_in_words(template, statement)
+            granted[words].update(as_list(statement["Action"]))
+    return dict(granted)
+
+
+def statements_of(template: Template, role: str) -> Iterator[dict[str, object]]:
+    """Every statement attached to a role, whichever way it is attached."""
+    properties = template.resources[role]["Properties"]
+    assert "ManagedPolicyArns" not in properties, f"{role} has a managed policy, whose content others decide"
+    for policy in properties.get("Policies", []):
+        yield from policy["PolicyDocument"]["Statement"]
+    for _, policy in template.of_type("AWS::IAM::Policy"):
+        if {"Ref": role} in policy["Properties"]["Roles"]:
+            yield from policy["Properties"]["PolicyDocument"]["Statement"]
+
+
+def as_list(value: object) -> list[object]:
+    """IAM writes one of anything without a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def role_of(properties: dict[str, object]) -> str:
+    """Logical id of the role of a function or machine."""
+    match properties.get("Role") or properties["RoleArn"]:
+        case {"Fn::GetAtt": [str(role), "Arn"]}:
+            return role
+    raise AssertionError(f"a role from outside the stack: {properties}")
+
+
+@pytest.mark.parametrize("name", GRANTS)
+def test_a_function_has_exactly_the_grants_in_the_table(production: Assembly, name: str) -> None:
+    """B76: each function may do what its row says and nothing else; the right that is missing is the proof."""
+    expected: dict[str, set[str]] = defaultdict(set)
+    for grants in (GRANTS[name], OF_EVERY_FUNCTION):
+        for resource, actions in grants.items():
+            expected[resource] |= actions
+
+    actual = grants_of(production.engine, role_of(production.engine.function(name)), name)
+
+    assert actual == expected
+
+
+def test_the_table_names_every_function(production: Assembly) -> None:
+    """A function without a row would have grants nobody has read."""
+    deployed = {
+        properties["Properties"]["FunctionName"].removeprefix("holdfast-prod-")
+        for _, properties in production.engine.of_type("AWS::Lambda::Function")
+    }
+
+    assert deployed == set(GRANTS)
+
+
+def test_a_machine_may_invoke_its_four_functions_and_nothing_else(production: Assembly) -> None:
+    """B76: no grant points back from the functions' stack to a wildcard of functions."""
+    machines = list(production.engine.of_type("AWS::StepFunctions::StateMachine"))
+    assert machines
+    for _, machine in machines:
+        role = role_of(machine["Properties"])
+        assert grants_of(production.engine, role, "machine") == MACHINE_GRANTS
+
+
+def test_the_sandbox_reaches_only_its_own_table_and_key(production: Assembly) -> None:
+    """The pretend provider is an outsider: it has no right on anything of the product."""
+    function = production.sandbox.function("sandbox")
+
+    assert grants_of(production.sandbox, role_of(function), "sandbox") == SANDBOX_GRANTS
+
+
+def test_every_role_belongs_to_one_function_or_machine(production: Assembly) -> None:
+    """No role is shared, and none lies about unused with rights that nobody compares."""
+    for template in (production.engine, production.sandbox):
+        roles = {name for name, _ in template.of_type("AWS::IAM::Role")}
+        owners = [
+            role_of(resource["Properties"])
+            for kind in ("AWS::Lambda::Function", "AWS::StepFunctions::StateMachine")
+            for _, resource in template.of_type(kind)
+        ]
+        assert sorted(owners) == sorted(roles)
+
+
+def test_the_data_stack_gives_nobody_a_right(production: Assembly) -> None:
+    """Rights stand beside the functions; the data stack has no role of its own in a stage that is kept."""
+    assert not list(production.data.of_type("AWS::IAM::Role"))
+    assert not list(production.data.of_type("AWS::IAM::Policy"))
+
+
+def test_the_model_s_function_has_no_right_on_any_table(production: Assembly) -> None:
+    """A4, law 2: whoever calls the model cannot read or write a record, see a task token or reach a tool."""
+    granted = grants_of(production.engine, role_of(production.engine.function("propose")), "propose")
+    services = {action.split(":")[0] for actions in granted.values() for action in actions}
+
+    assert services == {"bedrock", "kms", "logs", "s3", "xray"}
+    assert "data key through dynamodb" not in granted
+
+
+def test_only_two_functions_can_touch_a_task_token(production: Assembly) -> None:
+    """Law 2 and design section 2: `open_wait` writes tokens, `deliver` reads them, nobody does both."""
+    holders = {name: grants["table tokens"] for name, grants in GRANTS.items() if "table tokens" in grants}
+    answering = {name for name, grants in GRANTS.items() if ANSWER & set().union(*grants.values())}
+
+    assert holders == {"open_wait": PUT, "deliver": GET}
+    assert answering == {"open_wait", "deliver"}
+
+
+def test_a_cross_region_profile_is_allowed_with_the_model_behind_it() -> None:
+    """The configured id decides what `bedrock:InvokeModel` reaches: the profile, and its model where it routes."""
+    engine = synthesise("profile", model_id="eu.amazon.nova-pro-v1:0", payments_url="https://bank.test").engine
+    role = role_of(engine.function("propose"))
+    resources = [
+        engine.text(resource)
+        for statement in statements_of(engine, role)
+        if statement["Action"] == "bedrock:InvokeModel"
+        for resource in as_list(statement["Resource"])
+    ]
+
+    assert resources == [
+        "arn:<AWS::Partition>:bedrock:<AWS::Region>:<AWS::AccountId>:inference-profile/eu.amazon.nova-pro-v1:0",
+        "arn:<AWS::Partition>:bedrock:*::foundation-model/amazon.nova-pro-v1:0",
+    ]
