@@ -10,7 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from local.corrections import api_addresses, authorization, lambda_errors, model_calls, stream_batches, task_states
+from local.corrections import (
+    api_addresses,
+    authorization,
+    lambda_errors,
+    model_calls,
+    secret_resources,
+    stream_batches,
+    task_states,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,11 @@ DIFFERENCES: Final = (
         on_aws="An HTTP API answers under its own host name.",
         here="That host name resolves nowhere; the API answers below a path of the emulator.",
         correction=api_addresses.correct,
+    ),
+    Difference(
+        on_aws="Ref of a secret is its ARN, and a generated value keeps to the alphabet asked for.",
+        here="Ref is the name, so a grant on it grants nothing; exclusions of whole alphabets are ignored.",
+        correction=secret_resources.correct,
     ),
     Difference(
         on_aws="A settled or expired task token is TaskTimedOut, a made-up one InvalidToken.",
