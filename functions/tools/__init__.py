@@ -1,0 +1,1 @@
+"""Tools: one folder and one function per outside operation, each with its own secret and its own host."""

@@ -1,0 +1,1 @@
+"""Refund an order through the payments provider."""

@@ -1,0 +1,1 @@
+"""Outside systems that are spoken to over HTTP."""

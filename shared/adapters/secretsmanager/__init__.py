@@ -1,0 +1,1 @@
+"""Secrets, read live."""
