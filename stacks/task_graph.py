@@ -205,8 +205,9 @@ def _act(mode: str, comment: str) -> State:
                 "mode": mode,
             },
         },
-        # What happened is in the action ledger, where Wake reads it; a copy here could only disagree.
-        "ResultPath": None,
+        # For whoever reads the execution. What happened is in the action ledger, and Wake looks it up there.
+        "ResultSelector": {"operation.$": "$.Payload.operation", "status.$": "$.Payload.status"},
+        "ResultPath": "$.result",
         "TimeoutSeconds": PERFORM_SECONDS_MAX,
         # `Retry` promises that nothing was dispatched. Timeouts and service errors promise nothing: they go to Wake,
         # which asks the ledger. A retry of those here could run beside a first try that is still going on.

@@ -6,10 +6,13 @@ A new permission, a wider resource or a lost condition is a difference here.
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.infrastructure.synthesis import Assembly, Template, synthesise
+
+Statement = dict[str, Any]
 
 GET = {"dynamodb:GetItem"}
 READ = {"dynamodb:GetItem", "dynamodb:BatchGetItem"}
@@ -166,7 +169,7 @@ def in_words(template: Template, resource: object, role_of: str) -> str:
     raise AssertionError(f"{role_of} is granted something on {text}, which no table here has a word for")
 
 
-def conditions_in_words(template: Template, statement: dict[str, object]) -> str:
+def conditions_in_words(template: Template, statement: Statement) -> str:
     """Name the condition of a statement; the only one in use is the service that uses the key."""
     match statement.get("Condition"):
         case None:
@@ -189,7 +192,7 @@ def grants_of(template: Template, role: str, role_of: str) -> dict[str, set[str]
     return dict(granted)
 
 
-def statements_of(template: Template, role: str) -> Iterator[dict[str, object]]:
+def statements_of(template: Template, role: str) -> Iterator[Statement]:
     """Every statement attached to a role, whichever way it is attached."""
     properties = template.resources[role]["Properties"]
     assert "ManagedPolicyArns" not in properties, f"{role} has a managed policy, whose content others decide"
@@ -200,7 +203,7 @@ def statements_of(template: Template, role: str) -> Iterator[dict[str, object]]:
             yield from policy["Properties"]["PolicyDocument"]["Statement"]
 
 
-def as_list(value: object) -> list[object]:
+def as_list(value: Any) -> list[Any]:
     """IAM writes one of anything without a list."""
     return value if isinstance(value, list) else [value]
 

@@ -186,7 +186,7 @@ def test_the_document_is_replaced_by_every_wake(states: Mapping[str, State]) -> 
     assert states["Wake"]["OutputPath"] == "$.Payload"
     assert "ResultPath" not in states["Wake"]
     for name in SPOKES - {"Await retry window"}:
-        assert states[name]["ResultPath"] in {"$.result", None}, name
+        assert states[name]["ResultPath"] == "$.result", name
         assert catches_everything(states[name])["ResultPath"] == "$.error", name
 
 
@@ -196,6 +196,12 @@ def test_of_the_model_s_answer_only_a_reference_travels(states: Mapping[str, Sta
         "residue.$": "$.Payload.residue",
         "stop_reason.$": "$.Payload.stop_reason",
     }
+
+
+def test_of_an_action_only_its_status_travels(states: Mapping[str, State]) -> None:
+    """B59: facts and reasons of a tool stay in the ledger, where Wake reads them."""
+    for name in ACTING:
+        assert states[name]["ResultSelector"] == {"operation.$": "$.Payload.operation", "status.$": "$.Payload.status"}
 
 
 def test_every_state_says_what_it_is_for(states: Mapping[str, State]) -> None:
