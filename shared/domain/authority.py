@@ -49,6 +49,8 @@ class Resource(Record):
     owner: str
     # The role that an approval asks for; empty when the question is not about an approval.
     required_role: str = ""
+    # Whether the approval's rule keeps the owner from deciding.
+    requester_excluded: bool = True
 
 
 class Question(Record):

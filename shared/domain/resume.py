@@ -46,9 +46,9 @@ from shared.domain.errors import InvalidRequest
 from shared.domain.evidence import evidence_digest
 from shared.domain.proposal import REFUSALS_MAX, Proposal, Refusal, Residue, read_proposal
 from shared.domain.status import Status
-from shared.domain.steps import continue_compensation, take
+from shared.domain.steps import plan, take
 from shared.domain.wait import WaitStatus
-from shared.domain.workflow import AskModel, Compensate, Finish, PerformAction, Review, Step, Workflow
+from shared.domain.workflow import AskModel, Finish, PerformAction, Review, Step, Workflow
 
 # One pass of the hub adds at most 14 events to an execution's history, which ends at 25,000 (Step Functions quota).
 HOPS_MAX: Final = 1_500
@@ -200,17 +200,14 @@ def cancellation(s: Situation) -> Move | None:
     """Nothing is in flight any more: undo what can be undone, and end by naming what could not."""
     if s.task.business.status is not Status.CANCEL_REQUESTED:
         return None
-    change = begin(s.task, because="nothing is in flight any more", ground=s.ground)
-    step = Compensate(stage=s.task.business.stage, status=Status.CANCELED, outcome="canceled on request")
-    return _committed(s, 5, take(step, change, s.ground))
+    return _plan(s, 5, begin(s.task, because="nothing is in flight any more", ground=s.ground))
 
 
 def compensation(s: Situation) -> Move | None:
     """Go on undoing, newest first."""
     if s.task.business.status is not Status.COMPENSATING:
         return None
-    change = begin(s.task, because="compensation goes on", ground=s.ground)
-    return _committed(s, 5, continue_compensation(change, s.ground))
+    return _plan(s, 5, begin(s.task, because="compensation goes on", ground=s.ground))
 
 
 def task_deadline(s: Situation) -> Move | None:
@@ -248,6 +245,8 @@ def past_wait(s: Situation) -> Move | None:
         finish = Finish(stage=s.task.business.stage, status=Status.FAILED, outcome="nobody reviewed the task in time")
         return _committed(s, 5, take(finish, change, s.ground))
     change = void_approvals(change)
+    if s.task.execution.ending is not None:
+        return _plan(s, 5, change)
     change = note_fact(change, Fact(name=f"{wait.name}_expired"[:40], happened=True, reference=wait.wait_id))
     finish = Finish(
         stage=s.task.business.stage, status=Status.EXPIRED, outcome=f"no answer to {wait.name} by its deadline"
@@ -345,7 +344,9 @@ def decide_question(task: Checkpoint, approval: Approval, principal: Principal, 
     return Question(
         principal=principal,
         operation=Operation.DECIDE,
-        resource=resource_of(task).model_copy(update={"required_role": approval.rule.role}),
+        resource=resource_of(task).model_copy(
+            update={"required_role": approval.rule.role, "requester_excluded": approval.rule.requester_excluded}
+        ),
         attributes=workflow.attributes(approval.spec.arguments),
     )
 
@@ -366,11 +367,6 @@ def _settled(s: Situation, action: Action, row: ActionRow) -> Move:
     said = "is done" if row.status is ActionStatus.DONE else f"was refused: {row.reason}"
     change = begin(s.task, because=f"{action.spec.tool} {said}"[:500], ground=s.ground)
     change = record_outcome(change, action, row, fact=tool.fact)
-    if s.task.execution.cancel is not None and s.task.execution.ending is None:
-        step = Compensate(stage=s.task.business.stage, status=Status.CANCELED, outcome="canceled on request")
-        return _committed(s, 5, take(step, change, s.ground))
-    if s.task.execution.ending is not None:
-        return _committed(s, 5, continue_compensation(change, s.ground))
     return _plan(s, 5, change)
 
 
@@ -382,9 +378,6 @@ def _send(s: Situation, action: Action, row: ActionRow) -> Move:
     if flaw is not None:
         change = withdraw(begin(s.task, because=f"not performed: {flaw}"[:500], ground=s.ground), action)
         change = void_consumed(change, action)
-        if gone:
-            step = Compensate(stage=s.task.business.stage, status=Status.CANCELED, outcome="canceled on request")
-            return _committed(s, 5, take(step, change, s.ground))
         return _plan(s, 5, change)
     directive = directive_for(s.task, now=s.now)
     if row.attempts > 0 and row.settled_at is not None:
@@ -429,7 +422,7 @@ def _next_step(s: Situation) -> Move:
 
 
 def _plan(s: Situation, gate: int, change: Change) -> Move:
-    return _step(s, gate, change, s.workflow.next_step(s.workflow.view(change.task, now=s.now)))
+    return _step(s, gate, change, plan(change, s.ground))
 
 
 def _step(s: Situation, gate: int, change: Change, step: Step) -> Move:

@@ -17,14 +17,24 @@ from shared.domain.proposal import Proposal
 from shared.domain.status import Status
 from shared.domain.wait import WaitRule
 
+AttributeType: TypeAlias = type[int] | type[str] | type[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoApproval:
+    """What an undo demands of people before it is performed."""
+
+    rule: ApprovalRule
+    wait: WaitRule
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """An outside operation that a workflow may perform.
 
     `fact` names, in the past tense, what has happened when it is done. `undo` names the tool that compensates it and
-    `undo_arguments` makes that tool's arguments from what was done and the provider's reference; or `undo` is None
-    with the reason in `no_undo_because`. `key_window` is how long the provider remembers an idempotency key.
+    `undo_arguments` makes that tool's arguments from what was done and the provider's reference; `undo_approval` is set
+    where people have to approve the undo too; or `undo` is None with the reason in `no_undo_because`. `key_window` is how long the provider remembers an idempotency key.
     """
 
     name: str
@@ -36,6 +46,7 @@ class Tool:
     key_window: timedelta | None = None
     undo: str | None = None
     undo_arguments: Callable[[ActionSpec, str | None], Arguments] | None = None
+    undo_approval: UndoApproval | None = None
     no_undo_because: str | None = None
 
     @property
@@ -125,6 +136,11 @@ class Compensate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContinueCompensation:
+    """Go on with a compensation that has begun. The engine's own step; workflows ask for `Compensate`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
     """End the task."""
 
@@ -141,7 +157,17 @@ class Review:
     reason: str
 
 
-Step: TypeAlias = AskModel | RequestApproval | AwaitEvent | AwaitInput | PerformAction | Compensate | Finish | Review
+Step: TypeAlias = (
+    AskModel
+    | RequestApproval
+    | AwaitEvent
+    | AwaitInput
+    | PerformAction
+    | Compensate
+    | ContinueCompensation
+    | Finish
+    | Review
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +230,8 @@ class Workflow:
     judge: Callable[[TaskView, Proposal], Step]
     # The typed attributes of a request or action that policies may look at, such as an amount.
     attributes: Callable[[Mapping[str, object]], Arguments] = field(default=dict)  # type: ignore[assignment]
+    # What `attributes` always returns, with its type: what policies on starting, deciding and dispatching rely on.
+    attribute_types: Mapping[str, AttributeType] = field(default_factory=dict)
     # The request field that carries outside words; it is stored as evidence and never enters the record.
     untrusted_field: str | None = None
 

@@ -21,12 +21,12 @@ from shared.domain.checkpoint import Attempts, Checkpoint
 from shared.domain.directive import unsettled_action
 from shared.domain.errors import ActionInFlight, StaleApproval, TaskClosed
 from shared.domain.status import Status
-from shared.domain.steps import take
+from shared.domain.steps import plan, take
 from shared.domain.wait import WaitStatus
 from shared.domain.workflow import Workflow
 from shared.usecases.engine import ApiDeps
 from shared.usecases.fresh import decide_on_fresh
-from shared.usecases.permission import load_permitted
+from shared.usecases.permission import load_permitted, require_on_workflow
 from shared.usecases.request_form import RequestForm, read_request
 from shared.usecases.start_task import store_untrusted
 from shared.usecases.stored_task import commit_change
@@ -69,6 +69,14 @@ def _amend(command: AmendTask, deps: ApiDeps) -> TaskSummary:
         raise StaleApproval(msg)
     workflow = deps.tasks.workflows[task.business.workflow]
     form = read_request(workflow, command.request)
+    # Nobody reaches by amending what they could not have started.
+    require_on_workflow(
+        command.principal,
+        Operation.START,
+        workflow,
+        rights=deps.rights,
+        attributes=workflow.attributes(form.record),
+    )
     change = _amended(task, workflow, form, command.principal, deps)
     return summarise(commit_change(change, deps.tasks, previous=loaded).task)
 
@@ -89,8 +97,7 @@ def _amended(task: Checkpoint, workflow: Workflow, form: RequestForm, principal:
     evidence = store_untrusted(task.key, form, workflow, deps) or task.references.evidence
     change = restamp(refer_to(change, evidence), ground.stamps)
     change = count_attempts(change, Attempts(turns=task.attempts.turns))
-    step = workflow.next_step(workflow.view(change.task, now=ground.now))
-    return take(step, change, ground)
+    return take(plan(change, ground), change, ground)
 
 
 def _without_actions(change: Change, task: Checkpoint) -> Change:

@@ -117,5 +117,6 @@ WORKFLOW: Final = Workflow(
     next_step=next_step,
     judge=judge,
     attributes=attributes,
+    attribute_types={"amount_minor": int, "currency": str},
     untrusted_field="note",
 )
