@@ -6,6 +6,7 @@ An undo is a new authorised action with its own key; nothing here assumes that t
 from dataclasses import dataclass
 
 from shared.domain.action import Action, ActionSpec, ActionStatus, EffectClass
+from shared.domain.approval import Approval, ApprovalStatus
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.workflow import Workflow
 
@@ -16,6 +17,8 @@ class Undo:
 
     action: Action
     undo: ActionSpec
+    # The live approval of exactly this undo, where there is one.
+    approval: Approval | None = None
 
 
 def standing_effects(task: Checkpoint) -> tuple[Action, ...]:
@@ -36,8 +39,12 @@ def next_undo(task: Checkpoint, workflow: Workflow) -> Undo | None:
     tried = {a.undoes for a in task.execution.actions if a.undoes}
     for action in standing_effects(task):
         undo = _undo_of(action, task, workflow)
-        if undo is not None and action.operation not in tried:
-            return Undo(action=action, undo=undo)
+        if undo is None or action.operation in tried:
+            continue
+        asked = [a for a in task.security.approvals if a.spec == undo]
+        granted = next((a for a in asked if a.status is ApprovalStatus.GRANTED), None)
+        if granted is not None or not asked:
+            return Undo(action=action, undo=undo, approval=granted)
     return None
 
 
@@ -49,6 +56,8 @@ def not_undone(task: Checkpoint, workflow: Workflow) -> tuple[str, ...]:
         attempt = attempts.get(action.operation)
         if attempt is not None:
             lines.append(f"{action.operation} (undo {attempt.status})")
+        elif any(a.spec == _undo_of(action, task, workflow) for a in task.security.approvals):
+            lines.append(f"{action.operation} (its undo was not approved)")
         else:
             why = workflow.tools[action.spec.tool].no_undo_because or "no undo is known"
             lines.append(f"{action.operation} ({why})")

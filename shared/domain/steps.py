@@ -19,7 +19,7 @@ from shared.domain.change import (
 )
 from shared.domain.change import explain as explained
 from shared.domain.checkpoint import Ending
-from shared.domain.compensation import next_undo, not_undone
+from shared.domain.compensation import Undo, next_undo, not_undone
 from shared.domain.status import Status
 from shared.domain.wait import OnDeadline, Rung, WaitKind, WaitRule, WaitStatus
 from shared.domain.workflow import (
@@ -27,6 +27,7 @@ from shared.domain.workflow import (
     AwaitEvent,
     AwaitInput,
     Compensate,
+    ContinueCompensation,
     Finish,
     PerformAction,
     RequestApproval,
@@ -109,7 +110,7 @@ def _(step: PerformAction, change: Change, ground: Ground) -> Change:
 @take.register
 def _(step: Compensate, change: Change, ground: Ground) -> Change:
     ending = Ending(stage=step.stage, status=step.status, outcome=step.outcome)
-    return continue_compensation(set_execution(change, ending=ending), ground)
+    return take(ContinueCompensation(), set_execution(change, ending=ending), ground)
 
 
 @take.register
@@ -134,7 +135,18 @@ def _(step: Review, change: Change, ground: Ground) -> Change:
     return publish(explained(moved, step.reason), "task.needs_review", reason=step.reason[:300])
 
 
-def continue_compensation(change: Change, ground: Ground) -> Change:
+def plan(change: Change, ground: Ground) -> Step:
+    """Say what a task needs now: to end what was canceled or is being undone, or its workflow's next step."""
+    task = change.task
+    if task.execution.ending is not None:
+        return ContinueCompensation()
+    if task.execution.cancel is not None:
+        return Compensate(stage=task.business.stage, status=Status.CANCELED, outcome="canceled on request")
+    return ground.workflow.next_step(ground.workflow.view(task, now=ground.now))
+
+
+@take.register
+def _(_step: ContinueCompensation, change: Change, ground: Ground) -> Change:
     """Undo the newest effect that still stands, or end when none can be undone any more.
 
     What could not be undone is named; with anything open the task goes to a person and is never green (B28).
@@ -145,11 +157,20 @@ def continue_compensation(change: Change, ground: Ground) -> Change:
         raise ValueError(msg)
     following = next_undo(change.task, ground.workflow)
     if following is not None:
-        moved = move_to(change, status=Status.COMPENSATING, stage=change.task.business.stage, ground=ground)
-        moved = explained(moved, f"{following.action.spec.tool} is being undone by {following.undo.tool}")
-        return intend(moved, following.undo, approval=None, ground=ground, undoes=following.action.operation)
+        return _undo(following, change, ground)
     left = not_undone(change.task, ground.workflow)
     if left and ending.status is not Status.CANCELED:
         return take(Review(stage=change.task.business.stage, reason="not undone: " + "; ".join(left)), change, ground)
     outcome = ending.outcome + (f"; not undone: {'; '.join(left)}" if left else "")
     return take(Finish(stage=ending.stage, status=ending.status, outcome=outcome[:500]), change, ground)
+
+
+def _undo(following: Undo, change: Change, ground: Ground) -> Change:
+    stage = change.task.business.stage
+    demanded = ground.workflow.tools[following.action.spec.tool].undo_approval
+    if demanded is not None and following.approval is None:
+        request = RequestApproval(stage=stage, action=following.undo, rule=demanded.rule, wait=demanded.wait)
+        return take(request, change, ground)
+    moved = move_to(change, status=Status.COMPENSATING, stage=stage, ground=ground)
+    moved = explained(moved, f"{following.action.spec.tool} is being undone by {following.undo.tool}")
+    return intend(moved, following.undo, approval=following.approval, ground=ground, undoes=following.action.operation)

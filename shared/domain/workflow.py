@@ -34,7 +34,8 @@ class Tool:
 
     `fact` names, in the past tense, what has happened when it is done. `undo` names the tool that compensates it and
     `undo_arguments` makes that tool's arguments from what was done and the provider's reference; `undo_approval` is set
-    where people have to approve the undo too; or `undo` is None with the reason in `no_undo_because`. `key_window` is how long the provider remembers an idempotency key.
+    where people have to approve the undo too; or `undo` is None with the reason in `no_undo_because`. `key_window` is
+    how long the provider remembers an idempotency key.
     """
 
     name: str

@@ -19,7 +19,7 @@ from shared.domain.change import (
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import DecisionClosed, NotAuthorised, StaleApproval, TaskNotFound
 from shared.domain.resume import decide_question
-from shared.domain.steps import take
+from shared.domain.steps import plan, take
 from shared.domain.wait import WaitStatus
 from shared.usecases.engine import ApiDeps
 from shared.usecases.fresh import decide_on_fresh
@@ -115,8 +115,7 @@ def _require_right(principal: Principal, task: Checkpoint, approval: Approval, d
 
 
 def _go_on(change: Change, ground: Ground) -> Change:
-    view = ground.workflow.view(change.task, now=ground.now)
-    return take(ground.workflow.next_step(view), change, ground)
+    return take(plan(change, ground), change, ground)
 
 
 def _ask_again(loaded: Loaded, ground: Ground, deps: ApiDeps) -> TaskSummary:
