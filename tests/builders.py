@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from shared.domain.action import ActionRow, ActionStatus, EffectClass
+from shared.domain.canonical import short_digest
 from shared.domain.checkpoint import (
     Business,
     Checkpoint,
@@ -78,7 +79,7 @@ def sealed(checkpoint: Checkpoint, *, seal: str = "c2VhbA==", key_id: str = "sea
 def a_commit(
     checkpoint: Checkpoint | None = None,
     *,
-    attempt: int | str = 1,
+    attempt: int = 1,
     now: datetime = NOON,
     inbox: InboxRow | None = None,
     opened: Sequence[Wait] = (),
@@ -88,10 +89,10 @@ def a_commit(
     messages: Sequence[Message] = (),
     lease_fence: int | None = None,
 ) -> Commit:
-    """Make the commit that writes a checkpoint after its predecessor. `attempt` tells attempts apart."""
+    """Make the commit that writes a checkpoint after its predecessor. `attempt` tells attempts on one task apart."""
     checkpoint = checkpoint or a_checkpoint()
     return Commit(
-        attempt_id=attempt if isinstance(attempt, str) else f"att_{attempt:032x}",
+        attempt_id=f"att_{short_digest('attempt', [checkpoint.key.key, attempt])}",
         key=checkpoint.key,
         previous=checkpoint.version - 1 or None,
         checkpoint=sealed(checkpoint),

@@ -104,6 +104,8 @@ class FakeTaskRecords:
             raise StaleVersion("another commit came first")
         if head is not None and head.quarantine is not None:
             raise StaleVersion("the task was quarantined meanwhile")
+        if head is not None and int(head.columns["run"]) > int(commit.columns["run"]):
+            raise StaleVersion("a later run has taken the task over")
 
     def _require_open_waits(self, commit: Commit) -> None:
         for end in commit.settled:
