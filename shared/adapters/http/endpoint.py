@@ -12,7 +12,8 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -63,7 +64,7 @@ class Endpoint:
     base_url: str
     exchange_seconds: float
     clock: Callable[[], float] = time.monotonic
-    tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
+    tls: ssl.SSLContext | None = None
 
     def __post_init__(self) -> None:
         url = urlsplit(self.base_url)
@@ -72,6 +73,12 @@ class Endpoint:
         if not allowed or not url.hostname or url.username is not None or url.query or url.fragment:
             msg = "an endpoint is an https URL with a host, without credentials, query and fragment"
             raise ValueError(msg)
+        if url.scheme == "https":
+            _ = self._trust  # read the authorities now, and not in the time of the first exchange
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        return self.tls or ssl.create_default_context()
 
     def exchange(
         self,
@@ -119,7 +126,7 @@ class Endpoint:
         host = url.hostname or ""
         timeout = min(CONNECT_SECONDS_MAX, self.exchange_seconds)
         connection = (
-            http.client.HTTPSConnection(host, url.port, timeout=timeout, context=self.tls)
+            http.client.HTTPSConnection(host, url.port, timeout=timeout, context=self._trust)
             if url.scheme == "https"
             else http.client.HTTPConnection(host, url.port, timeout=timeout)
         )

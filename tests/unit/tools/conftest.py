@@ -75,7 +75,9 @@ class Counterparty:
         return f"http://127.0.0.1:{self.port}/base/$default/"
 
     def close(self) -> None:
-        """Stop listening and wait until every thread has ended."""
+        """Stop listening and wait until every thread has ended; once is enough."""
+        if self.released.is_set():
+            return
         self.released.set()
         # Closing alone does not wake a thread that waits for a connection.
         self.listener.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,1 @@
+"""One folder per function: parse, wire, call one use case, render."""
