@@ -1,5 +1,7 @@
 """Alarms for operators, each raised by the construct that knows what it means."""
 
+from typing import Final
+
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
@@ -8,6 +10,9 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from stacks.stage import Stage
+
+# Short enough that people hear of it while they still remember what they did.
+ALARM_PERIOD: Final = Duration.minutes(5)
 
 
 class Alarms(Construct):
@@ -59,6 +64,3 @@ class Alarms(Construct):
         )
         alarm.add_alarm_action(actions.SnsAction(self.topic))
         return alarm
-
-
-ALARM_PERIOD = Duration.minutes(5)

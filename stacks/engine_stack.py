@@ -50,7 +50,7 @@ class EngineStack(Stack):
             machine = workflow(self, engine=engine).task_machine.machine
             CfnOutput(self, f"{workflow.__name__}MachineArn", value=machine.state_machine_arn)
 
-        api = ApiFunction(self, workshop=workshop, data=data, identity=identity)
+        api = ApiFunction(self, workshop=workshop, data=data, identity=identity, model_id=model.model_id)
         door = HttpApi(self, stage=stage, identity=identity, function=api.function, alarms=workshop.alarms)
         CfnOutput(self, "ApiUrl", value=door.url)
         CfnOutput(self, "ApiId", value=door.api.api_id)

@@ -13,7 +13,7 @@ from constructs import Construct
 from stacks.acknowledge import acknowledge
 from stacks.alarms import ALARM_PERIOD, Alarms
 from stacks.identity import Identity
-from stacks.python_function import own_log_group
+from stacks.log_group import own_log_group
 from stacks.stage import Stage
 
 GET: Final = apigateway.HttpMethod.GET

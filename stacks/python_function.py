@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from stacks.acknowledge import acknowledge, acknowledge_wildcard
 from stacks.alarms import ALARM_PERIOD, Alarms
+from stacks.log_group import own_log_group
 from stacks.runtime_target import RuntimeTarget
 from stacks.stage import Stage, Target
 
@@ -94,19 +94,6 @@ def python_function(
     acknowledge_wildcard("*", on=role, because="X-Ray accepts trace segments on no narrower resource.")
     pin_runtime(function, stage=stage)
     return function
-
-
-def own_log_group(scope: Construct, construct_id: str, name: str, *, stage: Stage) -> logs.LogGroup:
-    """Make a log group that is kept as long as an incident in this stage is looked into."""
-    return logs.LogGroup(
-        scope,
-        construct_id,
-        log_group_name=name,
-        # Disposable stages are looked at this week; production is asked about last quarter.
-        retention=logs.RetentionDays.TWO_WEEKS if stage.is_disposable else logs.RetentionDays.THREE_MONTHS,
-        # Kept when a stack goes, but not after a first deployment that failed: its name would block the second one.
-        removal_policy=(RemovalPolicy.DESTROY if stage.is_disposable else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE),
-    )
 
 
 def allow_own_log(role: iam.Role, function_name: str) -> None:

@@ -15,7 +15,7 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from stacks.data_stack import DATA_KEY_PARAMETER, OUTBOX_STREAM_PARAMETER, SEAL_KEY_PARAMETER
-from stacks.records import QUEUE_INDEX, RECORD_KINDS
+from stacks.records import RECORD_KINDS
 from stacks.stage import Stage
 
 # What a service asks of the key on behalf of whoever reads, and of whoever writes.
@@ -170,6 +170,3 @@ def _table(name: str, data_key: DataKey) -> Table:
 def _bucket(stage: Stage, what: str, data_key: DataKey) -> Bucket:
     name = stage.bucket(what, account=Aws.ACCOUNT_ID, region=Aws.REGION)
     return Bucket(name=name, arn=f"arn:{Aws.PARTITION}:s3:::{name}", data_key=data_key)
-
-
-__all__ = ["QUEUE_INDEX", "Bucket", "DataReferences", "Outbox", "SealKey", "Table", "allow"]

@@ -14,8 +14,9 @@ from constructs import Construct
 
 from stacks.acknowledge import acknowledge
 from stacks.http_api import default_stage
+from stacks.log_group import own_log_group
 from stacks.payments import API_KEY_SECRET, URL_PARAMETER
-from stacks.python_function import allow_own_log, own_log_group, pin_runtime
+from stacks.python_function import allow_own_log, pin_runtime
 from stacks.references import allow
 from stacks.runtime_target import RuntimeTarget, packages
 from stacks.stage import Stage

@@ -11,7 +11,8 @@ from constructs import Construct
 
 from stacks.acknowledge import acknowledge_wildcard
 from stacks.alarms import ALARM_PERIOD
-from stacks.python_function import Workshop, own_log_group
+from stacks.log_group import own_log_group
+from stacks.python_function import Workshop
 from stacks.task_graph import task_graph
 
 

@@ -6,7 +6,8 @@ from constructs import Construct
 from stacks.acknowledge import acknowledge_wildcard
 from stacks.identity import Identity
 from stacks.python_function import Workshop, python_function
-from stacks.references import QUEUE_INDEX, DataReferences
+from stacks.records import QUEUE_INDEX
+from stacks.references import DataReferences
 
 
 class ApiFunction(Construct):
@@ -16,7 +17,9 @@ class ApiFunction(Construct):
     May not: see a task token, reach a tool or a model, start an execution, read windows or residue.
     """
 
-    def __init__(self, scope: Construct, *, workshop: Workshop, data: DataReferences, identity: Identity) -> None:
+    def __init__(
+        self, scope: Construct, *, workshop: Workshop, data: DataReferences, identity: Identity, model_id: str
+    ) -> None:
         super().__init__(scope, "Api")
         tables = data.tables
         self.function = python_function(
@@ -31,6 +34,8 @@ class ApiFunction(Construct):
                 **data.table_settings("heads", "checkpoints", "authority", "waits", "inbox", "outbox", "actions"),
                 "EVIDENCE_BUCKET": data.evidence.name,
                 "SEAL_KEY_ID": data.seal_key.arn,
+                # Stamped on what it commits; it has no right to call it.
+                "MODEL_ID": model_id,
                 "OIDC_ISSUER": identity.issuer,
                 "OIDC_CLIENT_ID": identity.client_id,
             },

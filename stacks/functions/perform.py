@@ -32,10 +32,11 @@ class PerformFunction(Construct):
                 "SEAL_KEY_ID": data.seal_key.arn,
             },
         )
-        tables["heads"].grant(self.function, "dynamodb:GetItem")
-        tables["checkpoints"].grant(self.function, "dynamodb:GetItem")
+        get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
+        tables["heads"].grant(self.function, *get)
+        tables["checkpoints"].grant(self.function, *get)
         tables["actions"].grant(self.function, "dynamodb:GetItem", "dynamodb:UpdateItem")
-        tables["authority"].grant(self.function, "dynamodb:GetItem", "dynamodb:BatchGetItem")
+        tables["authority"].grant(self.function, *get)
         data.seal_key.grant(self.function, "kms:VerifyMac")
 
     def allow_tool(self, tool: str, function: lambda_.Function) -> None:

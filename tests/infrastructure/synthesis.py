@@ -81,6 +81,8 @@ class Assembly:
     """What `cdk synth` writes for one stage."""
 
     app: App
+    # The folder goes when the session does.
+    holder: "tempfile.TemporaryDirectory[str]"
     directory: Path
     templates: Mapping[str, Template]
 
@@ -114,7 +116,8 @@ def context(**overrides: object) -> dict[str, object]:
 @cache
 def synthesise(stage: str, **overrides: object) -> Assembly:
     """Synthesise one stage in this process; the same question is answered once per session."""
-    directory = Path(tempfile.mkdtemp(prefix=f"holdfast-{stage}-"))
+    holder = tempfile.TemporaryDirectory(prefix=f"holdfast-{stage}-")
+    directory = Path(holder.name)
     app = App(context=context(stage=stage, **overrides), outdir=str(directory))
     build(app)
     app.synth()
@@ -122,4 +125,4 @@ def synthesise(stage: str, **overrides: object) -> Assembly:
     for path in directory.glob("*.template.json"):
         part = path.name.removesuffix(".template.json").rsplit("-", 1)[-1]
         templates[part] = Template(part=part, body=json.loads(path.read_text()))
-    return Assembly(app=app, directory=directory, templates=templates)
+    return Assembly(app=app, holder=holder, directory=directory, templates=templates)

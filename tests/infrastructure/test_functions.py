@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from shared.runtime import settings
+from shared.runtime.settings import Settings
 from tests.infrastructure.synthesis import Assembly
 
 COMMON = {"HOLDFAST_STAGE", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE"}
@@ -28,6 +30,7 @@ SETTINGS = {
         "AUTHORITY_TABLE",
         "EVIDENCE_BUCKET",
         "SEAL_KEY_ID",
+        "MODEL_ID",
         "OIDC_ISSUER",
         "OIDC_CLIENT_ID",
     },
@@ -70,6 +73,17 @@ def test_a_function_gets_only_the_settings_it_uses(production: Assembly, name: s
     assert set(variables) == COMMON | SETTINGS[name]
     assert variables["HOLDFAST_STAGE"] == "prod"
     assert variables["POWERTOOLS_METRICS_NAMESPACE"] == "Holdfast"
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith("tool-")])
+def test_what_is_deployed_is_what_the_code_reads(production: Assembly, name: str) -> None:
+    """A setting that is renamed on one side only would stop the function at its first call."""
+    reader: type[Settings] = getattr(settings, f"{''.join(word.capitalize() for word in name.split('_'))}Settings")
+    variables = production.engine.function(name)["Environment"]["Variables"]
+
+    reader.read({key: production.engine.text(value) for key, value in variables.items()})
+
+    assert {field.upper() for field in reader.model_fields} == SETTINGS[name] | {"HOLDFAST_STAGE"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -84,8 +84,8 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "machine refund": ANSWER,
     },
     "perform": {
-        "table heads": GET,
-        "table checkpoints": GET,
+        "table heads": READ,
+        "table checkpoints": READ,
         "table actions": GET | UPDATE,
         "table authority": READ,
         "data key through dynamodb": KEY_TO_WRITE,
