@@ -65,6 +65,8 @@ def begin(task: Checkpoint, *, because: str, ground: Ground) -> Change:
     following = task.model_copy(
         update={
             "version": task.version + 1,
+            # Whatever moves a task proves that it can move; only `count_attempts` after this says otherwise.
+            "attempts": task.attempts.model_copy(update={"restarts": 0}),
             "business": business,
             "execution": execution,
             "updated_at": ground.now,

@@ -3,6 +3,7 @@
 No bodies, no credentials, no free text written by a model or a stranger: those are referenced, not stored here.
 """
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -21,6 +22,9 @@ from shared.domain.wait import PendingWait
 SCHEMA_VERSION: Final = 1
 # DynamoDB holds 400 KB an item. A task that needs a tenth of that keeps bodies where references belong.
 CHECKPOINT_BYTES_MAX: Final = 40_000
+# No step of a live task takes this long: the longest function runs for a minute, the longest retry pause is this.
+CHECK_UP: Final = timedelta(minutes=15)
+WATCH_SHARDS: Final = tuple(f"live#{digit:x}" for digit in range(16))
 # The window shows the last few events; everything older is in the append-only history.
 RECENT_MAX: Final = 6
 
@@ -113,10 +117,14 @@ class Stamps(Record):
 
 
 class Attempts(Record):
-    """Counts that bound loops: proposals refused since the last one that was taken, and model turns in all."""
+    """Counts that bound loops.
+
+    Proposals refused since the last one that was taken, model turns in all, and executions that died in a row.
+    """
 
     refusals: int = 0
     turns: int = 0
+    restarts: int = 0
 
 
 class Checkpoint(Record):
@@ -200,10 +208,29 @@ def head_columns(checkpoint: Checkpoint) -> dict[str, str | int]:
         "queue": f"{key.tenant}#{checkpoint.business.status}",
         "since": f"{format_instant(checkpoint.status_since)}#{key.task_id}",
     }
-    due = [w.deadline_at for w in checkpoint.execution.waits]
     if not checkpoint.closed:
+        due = [w.deadline_at for w in checkpoint.execution.waits]
         columns["due_at"] = format_instant(min([*due, checkpoint.business.deadline_at]))
+        columns["watch"] = watch_shard(key.task_id)
+        columns["check_at"] = format_instant(_check_at(checkpoint))
     return columns
+
+
+def watch_shard(task_id: str) -> str:
+    """The shard of the sweep's index that a live task is in; a closed task is in none."""
+    return f"live#{task_id[-1]}"
+
+
+def _check_at(checkpoint: Checkpoint) -> datetime:
+    """When the sweep has to look whether the task still has a next event.
+
+    A waiting task has one until its deadline. Any other must move within the check-up time; its instant is rounded up
+    to whole check-ups, so that a task on its way does not rewrite the index at every step.
+    """
+    if checkpoint.execution.waits:
+        return min(w.deadline_at for w in checkpoint.execution.waits)
+    whole = checkpoint.updated_at.timestamp() // CHECK_UP.total_seconds()
+    return datetime.fromtimestamp((whole + 2) * CHECK_UP.total_seconds(), tz=UTC)
 
 
 def _without_nothing(value: Json) -> Json:

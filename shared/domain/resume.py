@@ -30,7 +30,6 @@ from shared.domain.change import (
     count_attempts,
     explain,
     move_to,
-    note_fact,
     publish,
     record_outcome,
     replace_approvals,
@@ -40,7 +39,8 @@ from shared.domain.change import (
     void_approvals,
     withdraw,
 )
-from shared.domain.checkpoint import Checkpoint, Fact
+from shared.domain.checkpoint import Checkpoint
+from shared.domain.deadline import end_wait
 from shared.domain.directive import Directive, Next, directive_for, unsettled_action, until
 from shared.domain.errors import InvalidRequest
 from shared.domain.evidence import evidence_digest
@@ -48,7 +48,7 @@ from shared.domain.proposal import REFUSALS_MAX, Proposal, Refusal, Residue, rea
 from shared.domain.status import Status
 from shared.domain.steps import plan, take
 from shared.domain.wait import WaitStatus
-from shared.domain.workflow import AskModel, Finish, PerformAction, Review, Step, Workflow
+from shared.domain.workflow import AskModel, Compensate, PerformAction, Review, Step, Workflow
 
 # One pass of the hub adds at most 14 events to an execution's history, which ends at 25,000 (Step Functions quota).
 HOPS_MAX: Final = 1_500
@@ -212,11 +212,12 @@ def compensation(s: Situation) -> Move | None:
 
 def task_deadline(s: Situation) -> Move | None:
     """Gate 5: the whole task's deadline, apart from any wait's."""
-    if s.now < s.task.business.deadline_at:
+    if s.now < s.task.business.deadline_at or s.task.execution.ending is not None:
         return None
     change = begin(s.task, because="the task's deadline has passed", ground=s.ground)
-    finish = Finish(stage=s.task.business.stage, status=Status.EXPIRED, outcome="expired at the task's deadline")
-    return _committed(s, 5, take(finish, change, s.ground))
+    outcome = "expired at the task's deadline"
+    ending = Compensate(stage=s.task.business.stage, status=Status.EXPIRED, outcome=outcome)
+    return _committed(s, 5, take(ending, change, s.ground))
 
 
 def wait_still_open(s: Situation) -> Move | None:
@@ -233,25 +234,7 @@ def past_wait(s: Situation) -> Move | None:
     """Gate 5: the wait's deadline has passed and nobody acted on it yet; its last rung acts now, once."""
     if not s.task.execution.waits:
         return None
-    wait = s.task.execution.waits[0]
-    change = begin(s.task, because=f"no answer to {wait.name} by its deadline", ground=s.ground)
-    change = settle_waits(change, WaitStatus.EXPIRED)
-    if unsettled_action(s.task) is not None:
-        # A task may not end, not even as failed, while nobody knows what its last effect did.
-        return _committed(
-            s, 5, take(Review(stage=s.task.business.stage, reason=s.task.business.because), change, s.ground)
-        )
-    if s.task.business.status is Status.NEEDS_REVIEW:
-        finish = Finish(stage=s.task.business.stage, status=Status.FAILED, outcome="nobody reviewed the task in time")
-        return _committed(s, 5, take(finish, change, s.ground))
-    change = void_approvals(change)
-    if s.task.execution.ending is not None:
-        return _plan(s, 5, change)
-    change = note_fact(change, Fact(name=f"{wait.name}_expired"[:40], happened=True, reference=wait.wait_id))
-    finish = Finish(
-        stage=s.task.business.stage, status=Status.EXPIRED, outcome=f"no answer to {wait.name} by its deadline"
-    )
-    return _committed(s, 5, take(finish, change, s.ground))
+    return _committed(s, 5, end_wait(s.task, s.task.execution.waits[0], s.ground))
 
 
 def approvals_hold(s: Situation) -> Move | None:
@@ -292,7 +275,7 @@ def _judged(s: Situation, read: Proposal) -> Move:
     because = step.reason if isinstance(step, Review) else f"{read.tool} was proposed and judged"
     change = begin(s.task, because=because, ground=s.ground)
     change = count_attempts(
-        change, s.task.attempts.model_copy(update={"refusals": 0, "turns": s.task.attempts.turns + 1})
+        change, change.task.attempts.model_copy(update={"refusals": 0, "turns": s.task.attempts.turns + 1})
     )
     return _committed(s, 7, take(step, change, s.ground))
 
@@ -303,7 +286,7 @@ def _refused(s: Situation, refusal: Refusal) -> Move:
         return _review(s, 7, f"no usable proposal after {refusals} answers: {refusal.reason}")
     change = begin(s.task, because=f"the proposal was refused: {refusal.reason}", ground=s.ground)
     turns = s.task.attempts.turns + 1
-    change = count_attempts(change, s.task.attempts.model_copy(update={"refusals": refusals, "turns": turns}))
+    change = count_attempts(change, change.task.attempts.model_copy(update={"refusals": refusals, "turns": turns}))
     return _plan(s, 7, change)
 
 

@@ -77,6 +77,7 @@ NEXT: Final[Mapping[Status, frozenset[Status]]] = {
         Status.CANCEL_REQUESTED,
         Status.FAILED,
         Status.CANCELED,
+        Status.EXPIRED,
         Status.NEEDS_REVIEW,
         Status.QUARANTINED,
     },

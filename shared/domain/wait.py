@@ -89,6 +89,7 @@ class PendingWait(Record):
     correlation_id: Reference
     request_version: int
     deadline_at: Instant
+    ends_by: OnDeadline
 
 
 class Wait(Record):
@@ -132,6 +133,7 @@ class Wait(Record):
             correlation_id=self.correlation_id,
             request_version=self.request_version,
             deadline_at=self.deadline_at,
+            ends_by=self.rule.ladder[-1].do,
         )
 
 

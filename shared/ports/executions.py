@@ -1,8 +1,20 @@
 """The state machine's executions: disposable runs of a task."""
 
+from enum import StrEnum
 from typing import Protocol
 
 from shared.domain.identity import TaskKey
+
+
+class ExecutionState(StrEnum):
+    """How an execution stands, as the state machine service says."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    ABORTED = "aborted"
+    ABSENT = "absent"
 
 
 class Executions(Protocol):
@@ -14,6 +26,13 @@ class Executions(Protocol):
         Raises:
             Throttled: try again later.
             InvariantBroken: no machine is deployed for the workflow.
+        """
+
+    def state(self, key: TaskKey, *, workflow: str, run: int) -> ExecutionState:
+        """Say how a run stands now.
+
+        Raises:
+            Throttled: try again later; that is no verdict about the run.
         """
 
     def answer(self, token: str, *, wait_id: str) -> bool:

@@ -117,6 +117,13 @@ class TaskRecords(Protocol):
             StaleVersion: another commit came first.
         """
 
+    def overdue(self, shard: str, *, before: datetime, limit: int) -> tuple[TaskKey, ...]:
+        """List live tasks of a shard whose check-up is due, longest due first, from the index.
+
+        The index may be behind in both directions: read the task before doing anything, and never read a missing
+        entry as a missing task (B65).
+        """
+
     def queue(self, tenant: str, status: str, *, limit: int, cursor: str | None = None) -> QueuePage:
         """List a tenant's tasks of one status, longest in that status first, from the index (eventually consistent).
 

@@ -96,3 +96,12 @@ class DeliverDeps:
     tokens: TokenStore
     executions: Executions
     events: EventBus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoverDeps:
+    """What finding and mending stranded tasks needs."""
+
+    tasks: Records
+    executions: Executions
+    outbox: Outbox

@@ -2,7 +2,8 @@
 
 One `Calls` is handed to all fakes of a run, over any number of pretended processes. It writes down the name of every
 call and can, at one chosen call, let the worker die before it, let it die after it (what was asked for has happened),
-or lose only the answer.
+or lose the request or only the answer. A test can also step in before every call: there it may stop the worker that
+makes the call, or let somebody else go first.
 """
 
 import threading
@@ -24,6 +25,7 @@ class When(StrEnum):
     KILL_BEFORE = "kill before"
     KILL_AFTER = "kill after"
     DROP_REPLY = "drop reply"
+    LOSE_REQUEST = "lose request"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,10 @@ def _no_answer() -> Exception:
     return DependencyTimeout("the answer was lost")
 
 
+def _nobody(_name: str) -> None:
+    """Step in nowhere."""
+
+
 class Calls:
     """The record of all calls, and the faults to come."""
 
@@ -46,6 +52,8 @@ class Calls:
         self._faults = list(faults)
         self._names: list[str] = []
         self._lock = threading.Lock()
+        # Called with the call's name after it was written down and before it is made; no lock is held.
+        self.step_in: Callable[[str], None] = _nobody
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,8 +80,11 @@ class Calls:
             Killed: a planned fault struck.
         """
         when = self._enter(name)
+        self.step_in(name)
         if when is When.KILL_BEFORE:
             raise Killed(f"before {name}")
+        if when is When.LOSE_REQUEST:
+            raise dropped()
         try:
             yield
         except Exception as error:

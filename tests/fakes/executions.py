@@ -2,6 +2,7 @@
 
 from shared.domain.errors import InvariantBroken, Throttled
 from shared.domain.identity import TaskKey, execution_name
+from shared.ports.executions import ExecutionState
 from tests.fakes.calls import Calls
 from tests.fakes.store import StartedExecution, World
 
@@ -24,6 +25,13 @@ class FakeExecutions:
             name = execution_name(key.task_id, run)
             started = StartedExecution(name=name, workflow=workflow, key=key, run=run, version=version)
             machines.executions.setdefault(name, started)
+
+    def state(self, key: TaskKey, *, workflow: str, run: int) -> ExecutionState:
+        with self._calls.around("executions.state", dropped=_no_answer), self._world as world:
+            name = execution_name(key.task_id, run)
+            if name not in world.machines.executions:
+                return ExecutionState.ABSENT
+            return world.machines.ended.get(name, ExecutionState.RUNNING)
 
     def answer(self, token: str, *, wait_id: str) -> bool:
         with self._calls.around("executions.answer", dropped=_no_answer), self._world as world:

@@ -19,6 +19,7 @@ from shared.domain.proposal import Residue
 from shared.domain.seal import SealedCheckpoint
 from shared.domain.wait import Wait
 from shared.domain.window import Window
+from shared.ports.executions import ExecutionState
 from shared.ports.inbox import InboxRow
 from shared.ports.task_records import Head
 from tests.fakes.clock import FakeClock, FakeIds
@@ -93,6 +94,8 @@ class Machines:
 
     deployed: frozenset[str] | None = None
     executions: dict[str, StartedExecution] = field(default_factory=dict)
+    # How an execution ended, by name; one that is not here is running.
+    ended: dict[str, ExecutionState] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
     answers: list[tuple[str, str]] = field(default_factory=list)
 
@@ -130,6 +133,8 @@ class World:
     actions: dict[tuple[str, str], ActionRow] = field(default_factory=dict)
     inbox: dict[tuple[str, str, str], InboxRow] = field(default_factory=dict)
     outbox: dict[tuple[str, int, int], OutboxRow] = field(default_factory=dict)
+    # When a row of the outbox was last put before the stream.
+    staged_at: dict[tuple[str, int, int], datetime] = field(default_factory=dict)
     leases: dict[str, LeaseRow] = field(default_factory=dict)
     # Object versions by (key, version id), oldest first.
     evidence: dict[tuple[str, str], bytes] = field(default_factory=dict)

@@ -91,6 +91,15 @@ class FakeTaskRecords:
                 cursor=f"{tenant}|{status}|{page[-1].columns['since']}" if more else None,
             )
 
+    def overdue(self, shard: str, *, before: datetime, limit: int) -> tuple[TaskKey, ...]:
+        with self._calls.around("task_records.overdue"), self._world as world:
+            due = sorted(
+                (str(head.columns["check_at"]), head.key.key, head.key)
+                for head in world.index.values()
+                if head.columns.get("watch") == shard and str(head.columns["check_at"]) <= format_instant(before)
+            )
+            return tuple(key for _, _, key in due[:limit])
+
     def _is_ours(self, commit: Commit) -> bool:
         return self._world.writers.get((commit.key.key, commit.checkpoint.version)) == commit.attempt_id
 
@@ -195,6 +204,7 @@ def _has_repeats(names: Iterable[str]) -> bool:
 def _stage(world: World, row: OutboxRow) -> None:
     if row.messages:
         world.outbox[row.key.key, row.version, row.part] = row
+        world.staged_at[row.key.key, row.version, row.part] = world.clock.now()
 
 
 def _inbox_key(row: InboxRow) -> tuple[str, str, str]:

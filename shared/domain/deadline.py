@@ -1,0 +1,33 @@
+"""What happens when a wait has not been answered by its deadline. The wait owns the deadline; no timer does."""
+
+from shared.domain.change import Change, Ground, begin, note_fact, settle_waits, void_approvals
+from shared.domain.checkpoint import Checkpoint, Fact
+from shared.domain.directive import unsettled_action
+from shared.domain.status import Status
+from shared.domain.steps import plan, take
+from shared.domain.wait import OnDeadline, PendingWait, WaitStatus
+from shared.domain.workflow import Compensate, Review
+
+_ENDS = {OnDeadline.EXPIRE: Status.EXPIRED, OnDeadline.FAIL: Status.FAILED}
+
+
+def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
+    """End an overdue wait the way its last rung says: expire or fail the task, or hand it to a person.
+
+    A task may not end, not even as failed, while nobody knows what its last effect did; and what it did before is
+    undone first.
+    """
+    because = f"no answer to {wait.name} by its deadline"
+    change = settle_waits(begin(task, because=because, ground=ground), WaitStatus.EXPIRED)
+    stage = task.business.stage
+    if unsettled_action(task) is not None:
+        return take(Review(stage=stage, reason=task.business.because), change, ground)
+    change = void_approvals(change)
+    if task.execution.ending is not None:
+        # The unanswered question was about an undo: go on with what else can be undone.
+        return take(plan(change, ground), change, ground)
+    change = note_fact(change, Fact(name=f"{wait.name}_expired"[:40], happened=True, reference=wait.wait_id))
+    status = _ENDS.get(wait.ends_by)
+    if status is None:
+        return take(Review(stage=stage, reason=because), change, ground)
+    return take(Compensate(stage=stage, status=status, outcome=because), change, ground)

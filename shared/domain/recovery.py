@@ -1,0 +1,58 @@
+"""Recovery: what to do about a live task whose execution is gone, or whose deadline nobody acted on.
+
+Nothing in here guesses an outcome. A task gets a new execution under its own task and keys, and `Wake` finds out.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from shared.domain.change import Change, Ground, begin, count_attempts, publish, start_run
+from shared.domain.checkpoint import Checkpoint
+from shared.domain.deadline import end_wait
+from shared.domain.steps import take
+from shared.domain.workflow import Review
+
+# Two executions dying in a row is bad luck; a third says that the task itself kills them.
+RESTARTS_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What the state machine service said about the run that owns the task."""
+
+    running: bool
+    aborted_by_operator: bool
+
+
+def mend(task: Checkpoint, ground: Ground, finding: Finding) -> Change | None:
+    """Return the change that gives a live task a next event again, or None if it has one or is beyond mending here."""
+    if task.closed:
+        return None
+    if finding.running:
+        return _overdue(task, ground)
+    if finding.aborted_by_operator:
+        return _restart(task, ground, "an operator aborted the execution", review=True)
+    if task.attempts.restarts > RESTARTS_MAX:
+        # Another execution would die as well. The alarm on failed executions and the queue show the task.
+        return None
+    died = task.attempts.restarts + 1
+    return _restart(
+        task, ground, f"the execution ended under a live task ({died} in a row)", review=died > RESTARTS_MAX
+    )
+
+
+def _overdue(task: Checkpoint, ground: Ground) -> Change | None:
+    waits = task.execution.waits
+    if not waits or ground.now < waits[0].deadline_at:
+        return None
+    return end_wait(task, waits[0], ground)
+
+
+def _restart(task: Checkpoint, ground: Ground, because: str, *, review: bool) -> Change:
+    change = begin(task, because=because, ground=ground)
+    if review and not task.execution.waits:
+        change = take(Review(stage=task.business.stage, reason=because), change, ground)
+    restarts = task.attempts.restarts + 1
+    change = count_attempts(change, change.task.attempts.model_copy(update={"restarts": restarts}))
+    change = start_run(change, task.execution.run + 1)
+    return publish(change, "task.recovered", reason=because)
