@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from local.problems import LocalProblem
 
-_LAST_LINES = 20
+_LAST_LINES: Final = 20
+_END_SECONDS_MAX: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +38,8 @@ class Command:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
+                # A group of its own, so that abandoning it reaches the programs that it runs.
+                start_new_session=True,
             )
         return cls(title=title, log=log, process=process)
 
@@ -56,11 +63,13 @@ class Command:
             raise LocalProblem(f"{self.title} failed with code {code}.", words)
 
     def abandon(self) -> None:
-        """End it, finished or not."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        """End it and what it runs; nothing happens where it has ended."""
+        if self.process.poll() is not None:
+            return
+        os.killpg(self.process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=_END_SECONDS_MAX)
+        # Also those of the group that did not end with their parent.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()

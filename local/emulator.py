@@ -13,7 +13,7 @@ from local.aws import ACCESS_KEY_ID, ACCOUNT, REGION, SECRET_ACCESS_KEY, LocalAw
 from local.environment import isolated, plain_environment
 from local.places import ROOT, VENV_BIN, Place, installed
 from local.processes import children_of
-from local.servers import LOOPBACK, Server, free_port, require_free
+from local.servers import LOOPBACK, Server, free_port
 
 # It is ready within 2 s on an idle machine with two cores; a busy one gets many times that.
 _READY_SECONDS_MAX: Final = 60.0
@@ -28,15 +28,13 @@ def start(place: Place, *, port: int | None, model_url: str | None) -> LocalAws:
     """Start the emulator and wait until it answers.
 
     Args:
-        port: the loopback port to take; ``None`` for any free one.
+        port: the loopback port to take, known to be free; ``None`` for any.
         model_url: base address of an OpenAI-compatible server that answers model calls, or ``None``: then every model
             call fails as unavailable.
 
     Raises:
-        LocalProblem: the port is taken, an emulator of this place runs already, or it does not become ready.
+        LocalProblem: an emulator of this place runs already, or it does not become ready.
     """
-    if port is not None:
-        require_free(port)
     chosen = port or free_port()
     server = emulator(place)
     if server.running() is None:

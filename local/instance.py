@@ -15,6 +15,7 @@ from local.deploy import Outputs, output
 from local.http_client import HttpClient
 from local.places import Place
 from local.problems import LocalProblem
+from local.servers import require_free
 
 if TYPE_CHECKING:
     from mypy_boto3_cognito_idp import CognitoIdentityProviderClient
@@ -83,6 +84,8 @@ def start(place: Place, *, port: int | None, tell: Tell) -> Instance:
         LocalProblem: something is missing or failed. Nothing is left running.
     """
     heal(place, tell=tell)
+    if port is not None:
+        require_free(port)
     synth = deploy.begin_synth(place)
     try:
         tell("starting the local AWS (IAM enforced, on loopback)")

@@ -7,13 +7,17 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from local.aws import LocalAws
-from local.deploy import Outputs, output
+from local.deploy import STAGE, Outputs, output
 from local.people import PEOPLE, Person
 from local.places import Place
 from local.problems import LocalProblem
+from shared.adapters.dynamodb.authority import principal_item
+from shared.domain.identity import PrincipalRef
 
 if TYPE_CHECKING:
     from mypy_boto3_cognito_idp import CognitoIdentityProviderClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
 
 # 128 random bits, and one character of each kind that the user pool asks for.
 _PASSWORD_BYTES: Final = 16
@@ -29,10 +33,11 @@ def seed(place: Place, aws: LocalAws, outputs: Outputs) -> None:
         Some people exist and some do not; the instance is not marked as ready and is ended by the next start.
     """
     passwords: dict[str, str] = {}
+    issuer = _issuer(aws)
     for person in PEOPLE.values():
         password = secrets.token_urlsafe(_PASSWORD_BYTES) + _OF_EACH_KIND
         subject = _add_login(aws, output(outputs, "Engine", "UserPoolId"), person, password)
-        _add_rights(aws, outputs, person, subject)
+        _add_rights(aws, issuer, person, subject)
         passwords[person.name] = password
     place.users.touch(mode=0o600)
     place.users.write_text(json.dumps(passwords, indent=2))
@@ -58,3 +63,17 @@ def _add_login(aws: LocalAws, pool: str, person: Person, password: str) -> str:
     cognito.admin_set_user_password(UserPoolId=pool, Username=person.name, Password=password, Permanent=True)
     (subject,) = [each["Value"] for each in made["User"]["Attributes"] if each["Name"] == "sub"]
     return subject
+
+
+def _issuer(aws: LocalAws) -> str:
+    """Who vouches for logins, as the deployed API was told."""
+    lambda_: LambdaClient = aws.client("lambda")
+    api = lambda_.get_function_configuration(FunctionName=f"holdfast-{STAGE}-api")
+    return api["Environment"]["Variables"]["OIDC_ISSUER"]
+
+
+def _add_rights(aws: LocalAws, issuer: str, person: Person, subject: str) -> None:
+    """Write the Authority record of a person: whose they are and in which roles, by issuer and subject."""
+    dynamodb: DynamoDBClient = aws.client("dynamodb")
+    item = principal_item(PrincipalRef(issuer=issuer, subject=subject), tenant=person.tenant, roles=person.roles)
+    dynamodb.put_item(TableName=f"holdfast-{STAGE}-authority", Item=item)
