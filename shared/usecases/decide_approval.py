@@ -65,7 +65,7 @@ def _decide(command: DecideApproval, deps: ApiDeps) -> TaskSummary:
         msg = "no such approval"
         raise TaskNotFound(msg)
     workflow = deps.tasks.workflows[task.business.workflow]
-    _require_right(command.principal, task, approval, deps)
+    require_right_to_decide(command.principal, task, approval, deps)
     now = deps.tasks.clock.now()
     ground = Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, deps.model_id), new_id=deps.tasks.ids.new)
     if command.request_version != task.business.request_version:
@@ -96,7 +96,12 @@ def _decide(command: DecideApproval, deps: ApiDeps) -> TaskSummary:
     return summarise(commit_change(change, deps.tasks, previous=loaded).task)
 
 
-def _require_right(principal: Principal, task: Checkpoint, approval: Approval, deps: ApiDeps) -> None:
+def require_right_to_decide(principal: Principal, task: Checkpoint, approval: Approval, deps: ApiDeps) -> None:
+    """Check, live, that the principal may decide this approval: the rule's exclusions, the policies, a recent log-in.
+
+    Raises:
+        NotAuthorised: says which of them stands in the way.
+    """
     if approval.rule.requester_excluded and principal.ref in {
         task.business.owner,
         task.security.on_behalf_of,
