@@ -9,7 +9,8 @@ from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
 from constructs import IConstruct
 
-from tests.infrastructure.synthesis import Assembly
+from app import build
+from tests.infrastructure.synthesis import Assembly, context
 
 STAGES = ["production", "disposable", "local"]
 
@@ -60,3 +61,24 @@ def test_every_acknowledgement_gives_its_reason_at_its_resource(stage: str, requ
         assert "/" in path, f"{rule} is acknowledged for all of {path}"
         assert reason.endswith("."), f"{rule} on {path}: {reason}"
         assert len(reason.split()) >= 5, f"{rule} on {path}: {reason}"
+
+
+def test_no_acknowledgement_stands_for_nothing(production: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is mended or gone takes its acknowledgement along; a stale one would hide the next finding."""
+    monkeypatch.setattr(Validations, "acknowledge", lambda *_rules: None)
+    bare = App(context=context(stage="prod", sandbox="true"))
+    build(bare)
+    found = {
+        (violation.rule_name, resource.construct_path)
+        for violation in AwsSolutionsChecks().validate_scope(bare).violations
+        for resource in violation.violating_resources
+    }
+
+    stale = [
+        f"{rule} on {path}"
+        for path, rule, _ in acknowledgements(production.app)
+        if not any(rule == name and f"{where}/".startswith(f"{path}/") for name, where in found)
+    ]
+
+    assert found
+    assert stale == []
