@@ -1,58 +1,84 @@
 """The state machine and the outbox stream, played in one process over a world.
 
-Each function of the machine runs as a new process would: fresh fakes over the stored world. What the service
-guarantees is kept: a failed task state is caught and leads back to `Wake`, an execution's name starts once, a token is
-answered once, stream records come again until they are delivered.
+The graph that is played is the one that is deployed. Each function runs as a new process would: fresh fakes over the
+stored world. What the services guarantee is kept: errors are retried and caught by name as the graph says, an
+execution's name starts once, a token is answered once, stream records come again until they are delivered.
 """
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Final, TypeVar
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Final
 
-from shared.domain.directive import Directive, Next
-from shared.domain.errors import EngineError, Redecide, Retry
+from functions.open_wait.handler import OpenWaitInput, OpenWaitOutput
+from functions.perform.handler import PerformInput, PerformOutput
+from functions.propose.handler import ProposeInput, ProposeOutput
+from functions.wake.handler import WakeInput
 from shared.domain.identity import TaskKey
-from shared.domain.proposal import ObjectRef
+from shared.domain.instants import parse_instant
 from shared.domain.workflow import Workflow
+from shared.ports.authoriser import Authoriser
+from shared.runtime.step import run_step
 from shared.usecases.deliver import deliver
 from shared.usecases.engine import ApiDeps, DeliverDeps, OpenWaitDeps, PerformDeps, Records, Rights, WakeDeps
 from shared.usecases.open_wait import OpenWait, open_wait
 from shared.usecases.perform import PerformAction, perform
 from shared.usecases.propose import Propose, propose
-from shared.usecases.wake import WakeUp, wake
+from shared.usecases.wake import wake
 from shared.workflows.registry import discover
+from stacks.task_graph import FAILURES, HUB, task_graph
 from tests.fakes.calls import Calls, Killed
 from tests.fakes.process import Process
-from tests.fakes.store import World
+from tests.fakes.states_language import Document, StatesRuntime, at, fill, put
+from tests.fakes.store import StartedExecution, World
 
-T = TypeVar("T")
-
-# As in the graph: retries of `Wake`, and deliveries of one stream record.
-WAKE_TRIES: Final = 7
-# The graph's backoff, taken at once.
-_BACKOFF: Final = timedelta(seconds=20)
 # More passes than any legal story of a test needs.
-PASSES_MAX: Final = 400
-ENDS: Final = frozenset(
-    {Next.COMPLETED, Next.FAILED, Next.CANCELED, Next.EXPIRED, Next.SUPERSEDED, Next.CONTINUE_AS_NEW}
-)
-WAITS: Final = frozenset({Next.AWAIT_APPROVAL, Next.AWAIT_EVENT, Next.AWAIT_INPUT, Next.AWAIT_CHILD, Next.NEEDS_REVIEW})
+PASSES_MAX: Final = 1_000
+# How the service reports that a function's process died or that its own connection to it broke.
+DIED: Final = "Lambda.Unknown"
+# A waiting task's answer carries no decision.
+_ANSWER: Final[Document] = {"answered": True}
+_FAILED_WORDS: Final = {name: word for word, (name, _, _) in FAILURES.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trigger:
+    """One delivery to one function. Doing its work again is delivering it again."""
+
+    function: str
+    subject: str
+    work: Callable[[], object]
 
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """One execution: where it stands, and the token it waits with."""
+    """One execution: where it stands, with which document, and the token it waits with."""
 
     name: str
     key: TaskKey
     run: int
-    directive: Directive | None = None
-    residue: ObjectRef | None = None
+    workflow: str
+    document: Document
+    state: str = HUB
+    entered_at: datetime
+    # The instant before which it does nothing: a retry's backoff.
+    pauses_until: datetime | None = None
+    tries: dict[int, int] = field(default_factory=dict)
     token: str | None = None
+    # The word of the ending, or the name of the failed state or error.
     ended: str | None = None
     states: list[str] = field(default_factory=list)
-    version: int = 1
+
+
+class _StepFailed(Exception):
+    """A state's task failed with a name that Retry and Catch match."""
+
+    def __init__(self, name: str, cause: str) -> None:
+        super().__init__(name)
+        self.name: Final = name
+        self.cause: Final = cause
 
 
 class Machine:
@@ -63,171 +89,350 @@ class Machine:
         world: World,
         calls: Calls | None = None,
         *,
-        workflows: dict[str, Workflow] | None = None,
+        workflows: Mapping[str, Workflow] | None = None,
         model_id: str = "model-1",
+        authoriser: Authoriser | None = None,
+        process: Callable[[World, Calls], Process] = Process,
+        died: str = DIED,
     ) -> None:
         self.world = world
         self.calls = calls or Calls()
-        self.workflows = workflows or dict(discover())
+        self.workflows = dict(workflows if workflows is not None else discover())
         self.model_id = model_id
         self.runs: dict[str, Run] = {}
+        self.triggers: list[Trigger] = []
+        # The delivery that is being worked on, if any.
+        self.current: Trigger | None = None
+        # How a delivery is worked on, and what follows it; a test may replace both.
+        self.work_on: Callable[[Trigger], object] = lambda trigger: trigger.work()
+        self.after: Callable[[Trigger], None] = lambda _trigger: None
+        self.before_time_passes: Callable[[datetime], None] = lambda _to: None
+        # Every error that a function ended with, as (function, name, cause).
+        self.errors: list[tuple[str, str, str]] = []
+        self._authoriser = authoriser
+        self._process = process
+        self._died = died
+        self._chance = random.Random(0)  # noqa: S311 - the service's jitter, repeatable on purpose
+        self._functions: Mapping[str, Callable[[object], object]] = {
+            "${WakeArn}": self._wake,
+            "${ProposeArn}": self._propose,
+            "${OpenWaitArn}": self._open_wait,
+            "${PerformArn}": self._perform,
+        }
+
+    def process(self) -> Process:
+        """Start a fresh process over the world."""
+        return self._process(self.world, self.calls)
 
     def api(self) -> ApiDeps:
         """Wire the API's use cases in a fresh process."""
-        p = Process(self.world, self.calls)
+        p = self.process()
         return ApiDeps(
-            tasks=self._records(p),
-            rights=Rights(authority=p.authority, authoriser=p.authoriser),
+            tasks=self.records(p),
+            rights=self.rights(p),
             inbox=p.inbox,
             ledger=p.ledger,
             evidence=p.evidence,
             model_id=self.model_id,
         )
 
+    def records(self, p: Process) -> Records:
+        """Wire the sealed tasks of one process."""
+        return Records(records=p.records, sealer=p.sealer, clock=p.clock, ids=p.ids, workflows=self.workflows)
+
+    def rights(self, p: Process) -> Rights:
+        """Wire the rights of one process."""
+        return Rights(authority=p.authority, authoriser=self._authoriser or p.authoriser)
+
     def settle(self, *, patience: bool = True) -> None:
         """Deliver and run until all is quiet. With patience, the clock moves over retry windows."""
         for _ in range(PASSES_MAX):
-            if not (self._drain() or self._start() or self._step_all(patience=patience)):
+            if self._drain() or self._start() or self._step_all():
+                continue
+            due = self._next_instant(patience=patience)
+            if due is None:
                 return
+            self.pass_time(due)
         msg = f"no rest after {PASSES_MAX} passes: {[(r.name, r.states[-6:]) for r in self.runs.values()]}"
         raise AssertionError(msg)
 
     def states(self, key: TaskKey) -> list[str]:
-        """The states that the task's executions have entered, in order."""
+        """The states that the task's executions have entered, in order: `Wake`, and the words that it answered."""
         return [state for run in self.runs.values() if run.key == key for state in run.states]
+
+    def fire(self, trigger: Trigger) -> object:
+        """Deliver to a function and return what it answers; its errors are raised."""
+        self.triggers.append(trigger)
+        outer, self.current = self.current, trigger
+        try:
+            return self.work_on(trigger)
+        finally:
+            self.current = outer
+            self.after(trigger)
+
+    def repeat(self, trigger: Trigger) -> None:
+        """Deliver once more. Nobody waits for what this copy answers, so its errors end with it."""
+        outer, self.current = self.current, None
+        try:
+            trigger.work()
+        except Killed:
+            pass
+        except Exception as error:  # noqa: BLE001 - remembered, and judged by whoever plays
+            self._remember(trigger.function, error)
+        finally:
+            self.current = outer
+
+    def pass_time(self, to: datetime) -> None:
+        """Move the clock forward."""
+        if to > self.world.clock.now():
+            self.before_time_passes(to)
+            self.world.clock.set(to)
 
     def _drain(self) -> bool:
         rows = sorted(self.world.outbox.items())
         for _, row in rows:
-            p = Process(self.world, self.calls)
-            deps = DeliverDeps(outbox=p.outbox, tokens=p.tokens, executions=p.executions, events=p.event_bus)
-            self._survive(lambda row=row, deps=deps: deliver(row, deps))  # type: ignore[misc]
+            trigger = Trigger(
+                function="deliver",
+                subject=f"outbox row {row.version}.{row.part}",
+                work=lambda row=row: deliver(row, self._deliver_deps()),  # type: ignore[misc]
+            )
+            try:
+                self.fire(trigger)
+            except Killed:
+                continue
+            except Exception as error:  # noqa: BLE001 - the record is reported as failed and comes again
+                self._remember("deliver", error)
         return bool(rows)
+
+    def _deliver_deps(self) -> DeliverDeps:
+        p = self.process()
+        return DeliverDeps(outbox=p.outbox, tokens=p.tokens, executions=p.executions, events=p.event_bus)
 
     def _start(self) -> bool:
         fresh = [e for name, e in self.world.machines.executions.items() if name not in self.runs]
         for execution in fresh:
-            self.runs[execution.name] = Run(
-                name=execution.name, key=execution.key, run=execution.run, version=execution.version
-            )
+            self.runs[execution.name] = self._run_of(execution)
         return bool(fresh)
 
-    def _step_all(self, *, patience: bool) -> bool:
-        moved = False
-        for run in [r for r in self.runs.values() if r.ended is None]:
-            if run.token is not None:
-                if run.token in self.world.machines.waiting:
-                    continue
-                run.token = None
-                run.directive = run.directive and run.directive.model_copy(update={"fence": None, "window": None})
-                self._wake(run)
-                moved = True
-            elif run.directive is None:
-                self._wake(run)
-                moved = True
-            else:
-                moved = self._spoke(run, patience=patience) or moved
-        return moved
-
-    def _wake(self, run: Run) -> None:
-        run.states.append("Wake")
-        directive, residue = run.directive, run.residue
-        trigger = WakeUp(
-            key=run.key,
-            run=run.run,
-            version_hint=directive.version if directive else run.version,
-            hops=directive.hops if directive else 0,
-            fence=directive.fence if directive else None,
-            residue=residue,
+    def _run_of(self, execution: StartedExecution) -> Run:
+        run = Run(
+            name=execution.name,
+            key=execution.key,
+            run=execution.run,
+            workflow=execution.workflow,
+            document={
+                "tenant": execution.key.tenant,
+                "task_id": execution.key.task_id,
+                "run": execution.run,
+                "version": execution.version,
+            },
+            entered_at=self.world.clock.now(),
         )
-        answered = self._try_wake(trigger)
-        if answered is None:
-            run.ended = "Wake failed"
-            return
-        run.directive, run.residue = answered, None
-        run.states.append(str(answered.next))
-        if answered.next in ENDS:
-            run.ended = str(answered.next)
+        self._enter(run, HUB)
+        return run
 
-    def _try_wake(self, trigger: WakeUp) -> Directive | None:
-        for _ in range(WAKE_TRIES):
-            p = Process(self.world, self.calls)
-            deps = WakeDeps(
-                tasks=self._records(p),
-                rights=Rights(authority=p.authority, authoriser=p.authoriser),
-                ledger=p.ledger,
-                waits=p.waits,
-                leases=p.leases,
-                evidence=p.evidence,
-                artifacts=p.artifacts,
-                model_id=self.model_id,
-            )
-            try:
-                return wake(trigger, deps)
-            except (Retry, Redecide):
-                self.world.clock.advance(_BACKOFF)
-            except Killed:
-                continue
-        return None
+    def _step_all(self) -> bool:
+        moved = [self._step(run) for run in list(self.runs.values()) if run.ended is None]
+        return any(moved)
 
-    def _spoke(self, run: Run, *, patience: bool) -> bool:
-        directive = run.directive
-        assert directive is not None
-        if directive.next in WAITS:
-            return self._open_wait(run, directive)
-        if directive.next is Next.AWAIT_RETRY:
-            assert directive.until is not None
-            if self.world.clock.now() < directive.until:
-                if not patience:
+    def _step(self, run: Run) -> bool:
+        """Take one state of one execution as far as it goes now; say whether anything moved."""
+        if run.pauses_until is not None:
+            if self.world.clock.now() < run.pauses_until:
+                return False
+            run.pauses_until = None
+        try:
+            return self._take(run, _states_of(run.workflow)[run.state])
+        except StatesRuntime as error:
+            self._end(run, "States.Runtime", because=str(error))
+            return True
+
+    def _take(self, run: Run, state: Document) -> bool:
+        match state["Type"]:
+            case "Choice":
+                word = at("$.next", run.document, {})
+                run.states.append(word)
+                self._enter(
+                    run, next((c["Next"] for c in state["Choices"] if c["StringEquals"] == word), state["Default"])
+                )
+            case "Wait":
+                if self.world.clock.now() < parse_instant(at(state["TimestampPath"], run.document, {})):
                     return False
-                self.world.clock.set(directive.until)
-        elif directive.next is Next.PROPOSE:
-            self._propose(run, directive)
-        else:
-            self._perform(run, directive)
-        self._wake(run)
+                self._enter(run, state["Next"])
+            case "Succeed":
+                self._end(run, run.document["next"])
+            case "Fail":
+                self._end(run, _FAILED_WORDS.get(run.state, run.state))
+            case _:
+                return self._task(run, state)
         return True
 
-    def _open_wait(self, run: Run, directive: Directive) -> bool:
+    def _task(self, run: Run, state: Document) -> bool:
+        try:
+            if run.token is None:
+                answer = self._invoke(run, state)
+            elif self._is_awaited(run, state):
+                return False
+            else:
+                answer = _ANSWER
+        except _StepFailed as failure:
+            self._failed(run, state, failure)
+            return True
+        if run.token is not None:
+            if run.token in self.world.machines.waiting:
+                return True
+            answer = _ANSWER
+        selected = fill(state["ResultSelector"], answer, {}) if "ResultSelector" in state else answer
+        document = put(state.get("ResultPath", "$"), run.document, selected)
+        run.document = at(state.get("OutputPath", "$"), document, {})
+        self._enter(run, state["Next"])
+        return True
+
+    def _invoke(self, run: Run, state: Document) -> Document:
+        if state["Resource"].endswith(".waitForTaskToken"):
+            run.token = self._issue_token(run)
+        if run.state == HUB:
+            run.states.append(HUB)
+        context = {"Execution": {"Name": run.name}, "Task": {"Token": run.token}}
+        parameters = fill(state["Parameters"], run.document, context)
+        function = self._functions[parameters["FunctionName"]]
+        name = function.__name__.removeprefix("_")
+        trigger = Trigger(function=name, subject=run.name, work=lambda: function(parameters["Payload"]))
+        try:
+            return {"Payload": self.fire(trigger)}
+        except Killed as death:
+            raise _StepFailed(self._died, str(death)) from death
+        except Exception as error:
+            self._remember(name, error)
+            raise _StepFailed(type(error).__name__, str(error)) from error
+
+    def _issue_token(self, run: Run) -> str:
         token = f"token-{run.name}-{len(run.states)}-{self.world.ids.new('tok')}"
         self.world.machines.waiting.add(token)
-        run.token = token
-        p = Process(self.world, self.calls)
-        deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, executions=p.executions, clock=p.clock)
-        assert directive.wait_id is not None
-        assert directive.correlation_id is not None
-        command = OpenWait(key=run.key, wait_id=directive.wait_id, correlation_id=directive.correlation_id, token=token)
-        if self._survive(lambda: open_wait(command, deps)) is None:
-            # The state failed: its Catch leads back to Wake.
-            self.world.machines.waiting.discard(token)
-        return True
+        return token
 
-    def _propose(self, run: Run, directive: Directive) -> None:
-        assert directive.window is not None
-        p = Process(self.world, self.calls)
-        command = Propose(key=run.key, window=directive.window)
-        answer = self._survive(lambda: propose(command, p.artifacts, p.model))
-        run.residue = answer.residue if answer else None
+    def _is_awaited(self, run: Run, state: Document) -> bool:
+        """Whether the state goes on waiting for its token; its own timeout ends that as a failure."""
+        if run.token not in self.world.machines.waiting:
+            return False
+        patience = timedelta(seconds=at(state["TimeoutSecondsPath"], run.document, {}))
+        if self.world.clock.now() < run.entered_at + patience:
+            return True
+        raise _StepFailed("States.Timeout", "nobody answered the token")
 
-    def _perform(self, run: Run, directive: Directive) -> None:
-        assert directive.operation is not None
-        p = Process(self.world, self.calls)
-        deps = PerformDeps(
-            tasks=self._records(p),
-            rights=Rights(authority=p.authority, authoriser=p.authoriser),
+    def _failed(self, run: Run, state: Document, failure: _StepFailed) -> None:
+        answered = run.token is not None and run.token not in self.world.machines.waiting
+        if answered:
+            # The service took the answer; how the function that asked for it ended no longer matters.
+            return
+        if run.token is not None:
+            self.world.machines.waiting.discard(run.token)
+            run.token = None
+        for number, rule in enumerate(state.get("Retry", [])):
+            if not _matches(rule, failure.name):
+                continue
+            tried = run.tries.get(number, 0)
+            if tried < rule["MaxAttempts"]:
+                run.tries[number] = tried + 1
+                seconds = min(rule["IntervalSeconds"] * rule["BackoffRate"] ** tried, rule["MaxDelaySeconds"])
+                pause = timedelta(milliseconds=int(1_000 * seconds * self._chance.random()))
+                run.pauses_until = self.world.clock.now() + pause
+                return
+            break
+        for rule in state.get("Catch", []):
+            if _matches(rule, failure.name):
+                run.document = put(rule["ResultPath"], run.document, {"Error": failure.name, "Cause": failure.cause})
+                self._enter(run, rule["Next"])
+                return
+        self._end(run, failure.name, because=failure.cause)
+
+    def _enter(self, run: Run, state: str) -> None:
+        run.state, run.token, run.pauses_until = state, None, None
+        run.tries = {}
+        run.entered_at = self.world.clock.now()
+
+    def _end(self, run: Run, word: str, *, because: str = "") -> None:
+        run.ended = word
+        if because:
+            self.errors.append(("execution", word, because))
+
+    def _next_instant(self, *, patience: bool) -> datetime | None:
+        """When the next execution can go on that waits for nothing but time."""
+        alive = [run for run in self.runs.values() if run.ended is None]
+        due = [run.pauses_until for run in alive if run.pauses_until is not None]
+        if patience:
+            due += [
+                parse_instant(at(state["TimestampPath"], run.document, {}))
+                for run in alive
+                if (state := _states_of(run.workflow)[run.state])["Type"] == "Wait"
+            ]
+        return min(due, default=None)
+
+    def _wake(self, payload: object) -> object:
+        p = self.process()
+        deps = WakeDeps(
+            tasks=self.records(p),
+            rights=self.rights(p),
             ledger=p.ledger,
-            tools=p.tools,
+            waits=p.waits,
+            leases=p.leases,
+            evidence=p.evidence,
+            artifacts=p.artifacts,
+            model_id=self.model_id,
         )
-        command = PerformAction(key=run.key, operation=directive.operation, version_hint=directive.version)
-        self._survive(lambda: perform(command, deps))
+        return run_step(payload, WakeInput, lambda request: wake(request.trigger(), deps))
 
-    def _records(self, p: Process) -> Records:
-        return Records(records=p.records, sealer=p.sealer, clock=p.clock, ids=p.ids, workflows=self.workflows)
+    def _propose(self, payload: object) -> object:
+        p = self.process()
 
-    @staticmethod
-    def _survive(work: Callable[[], T]) -> T | None:
-        """Run a function of the machine; its death and its errors end in a Catch."""
-        try:
-            return work()
-        except (EngineError, Killed):
-            return None
+        def work(request: ProposeInput) -> ProposeOutput:
+            command = Propose(key=TaskKey(tenant=request.tenant, task_id=request.task_id), window=request.window)
+            proposed = propose(command, p.artifacts, p.model)
+            return ProposeOutput(residue=proposed.residue, stop_reason=proposed.stop_reason)
+
+        return run_step(payload, ProposeInput, work)
+
+    def _open_wait(self, payload: object) -> object:
+        p = self.process()
+        deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, executions=p.executions, clock=p.clock)
+
+        def work(request: OpenWaitInput) -> OpenWaitOutput:
+            command = OpenWait(
+                key=TaskKey(tenant=request.tenant, task_id=request.task_id),
+                wait_id=request.wait_id,
+                correlation_id=request.correlation_id,
+                token=request.token,
+            )
+            return OpenWaitOutput(answered=open_wait(command, deps))
+
+        return run_step(payload, OpenWaitInput, work)
+
+    def _perform(self, payload: object) -> object:
+        p = self.process()
+        deps = PerformDeps(tasks=self.records(p), rights=self.rights(p), ledger=p.ledger, tools=p.tools)
+
+        def work(request: PerformInput) -> PerformOutput:
+            command = PerformAction(
+                key=TaskKey(tenant=request.tenant, task_id=request.task_id),
+                operation=request.operation,
+                version_hint=request.version,
+            )
+            done = perform(command, deps)
+            return PerformOutput(operation=done.operation, status=done.status, reason=done.reason)
+
+        return run_step(payload, PerformInput, work)
+
+    def _remember(self, function: str, error: Exception) -> None:
+        if isinstance(error, AssertionError):
+            raise error
+        self.errors.append((function, type(error).__name__, str(error)))
+
+
+@cache
+def _states_of(workflow: str) -> Document:
+    states: Document = task_graph(workflow)["States"]
+    return states
+
+
+def _matches(rule: Document, name: str) -> bool:
+    return "States.ALL" in rule["ErrorEquals"] or name in rule["ErrorEquals"]
