@@ -68,6 +68,15 @@ class Instance:
         address = output(self.outputs, "Sandbox", "PaymentsUrl")
         return HttpClient(base=address, headers={"authorization": f"Bearer {key}"})
 
+    def machine_arn(self, workflow: str) -> str:
+        """The state machine of a workflow."""
+        named = "".join(word.capitalize() for word in workflow.split("_"))
+        return output(self.outputs, "Engine", f"{named}MachineArn")
+
+    def model_requests(self) -> int:
+        """How often our own model server was asked since it started."""
+        return model.requests(self.place)
+
     def worker_pids(self, function: str) -> list[int]:
         """Processes that hold the code of one of the stage's functions, such as ``perform``."""
         return emulator.worker_pids(self.place, f"holdfast-{deploy.STAGE}-{function}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import urllib.request
 from typing import Final
 
 from local.environment import plain_environment
 from local.places import ROOT, VENV_BIN, Place, installed
+from local.problems import LocalProblem
 from local.servers import LOOPBACK, Server, free_port
 
 # The emulator reads the same variable. Its value is the base address of an OpenAI-compatible server.
@@ -35,6 +38,19 @@ def start(place: Place) -> str:
         folder=ROOT,
     )
     return f"http://{LOOPBACK}:{port}"
+
+
+def requests(place: Place) -> int:
+    """Answer how often our own server was asked for a completion since it started.
+
+    Raises:
+        LocalProblem: a server that a person named answers instead; it counts nothing.
+    """
+    found = _server(place).running()
+    if found is None:
+        raise LocalProblem("Only the project's own model server counts what it is asked.", f"Unset {MODEL_URL_VARIABLE}.")
+    with urllib.request.urlopen(f"http://{LOOPBACK}:{found.port}/_requests", timeout=5) as answer:
+        return int(json.load(answer)["count"])
 
 
 def stop(place: Place) -> bool:

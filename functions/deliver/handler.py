@@ -7,15 +7,15 @@ from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import 
 
 from shared.adapters.dynamodb.outbox import read_outbox
 from shared.runtime import wiring
+from shared.runtime.observability import observed
 from shared.usecases.deliver import deliver
 
 
+@observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the runtime's own type
     """Deliver a batch of outbox rows."""
     processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
-    return dict(
-        process_partial_response(event=event, record_handler=_deliver, processor=processor, context=context)
-    )
+    return dict(process_partial_response(event=event, record_handler=_deliver, processor=processor, context=context))
 
 
 def _deliver(record: DynamoDBRecord) -> None:

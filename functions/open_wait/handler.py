@@ -5,6 +5,7 @@ from typing import Any
 from shared.domain.identity import Reference, TaskId, TaskKey, TenantId
 from shared.domain.records import Record
 from shared.runtime import wiring
+from shared.runtime.observability import observed
 from shared.runtime.step import run_step
 from shared.usecases.open_wait import OpenWait, open_wait
 
@@ -26,6 +27,7 @@ class OpenWaitOutput(Record):
     answered: bool
 
 
+@observed
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Attach one token."""
     return run_step(event, OpenWaitInput, _open)

@@ -6,6 +6,7 @@ from shared.domain.action import ActionStatus
 from shared.domain.identity import TaskId, TaskKey, TenantId
 from shared.domain.records import Record
 from shared.runtime import wiring
+from shared.runtime.observability import observed
 from shared.runtime.step import run_step
 from shared.usecases.perform import PerformAction, perform
 
@@ -28,6 +29,7 @@ class PerformOutput(Record):
     reason: str
 
 
+@observed
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Bring one operation forward."""
     return run_step(event, PerformInput, _perform)

@@ -6,6 +6,7 @@ from shared.domain.identity import TaskId, TaskKey, TenantId
 from shared.domain.proposal import ObjectRef
 from shared.domain.records import Record
 from shared.runtime import wiring
+from shared.runtime.observability import observed
 from shared.runtime.step import run_step
 from shared.usecases.propose import Propose, propose
 
@@ -26,6 +27,7 @@ class ProposeOutput(Record):
     stop_reason: str
 
 
+@observed
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Ask the model once."""
     return run_step(event, ProposeInput, _propose)

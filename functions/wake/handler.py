@@ -9,6 +9,7 @@ from shared.domain.identity import TaskId, TaskKey, TenantId
 from shared.domain.proposal import ObjectRef
 from shared.domain.records import Record
 from shared.runtime import wiring
+from shared.runtime.observability import observed
 from shared.runtime.step import run_step
 from shared.usecases.wake import WakeUp, wake
 
@@ -47,6 +48,7 @@ class WakeInput(Record):
         )
 
 
+@observed
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Answer one wake-up with the next directive."""
     return run_step(event, WakeInput, _wake)

@@ -26,3 +26,8 @@ def observed(handler: Handler) -> Handler:
     traced = tracer.capture_lambda_handler(logged, capture_response=False)
     measured: Handler = metrics.log_metrics(traced, capture_cold_start_metric=True)
     return measured
+
+
+def audit_policy_fault(fault: object) -> None:
+    """Write the audit line of a policy that erred, and so denied."""
+    logger.warning("a policy erred and denied", extra={"audit": "policy_fault", "fault": str(fault)})

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from shared.domain.errors import Disposition, EngineError, InvariantBroken
 from shared.domain.records import Record
+from shared.runtime.observability import logger
 
 RequestT = TypeVar("RequestT", bound=Record)
 
@@ -66,5 +67,8 @@ def run_step(event: object, form: type[RequestT], work: Callable[[RequestT], Rec
     try:
         result = work(request)
     except EngineError as error:
+        logger.warning(error.message, extra={"code": error.code, "disposition": error.disposition})
         raise _NAMES[error.disposition](error.code, error.message) from error
-    return result.model_dump(mode="json", exclude_none=True)
+    answer = result.model_dump(mode="json", exclude_none=True)
+    logger.info("step", extra={"answer": answer})
+    return answer

@@ -192,9 +192,10 @@ def _rights(settings: _HasRights) -> Rights:
     from shared.adapters.aws import dynamodb
     from shared.adapters.cedar.authoriser import CedarAuthoriser
     from shared.adapters.dynamodb.authority import DynamoAuthority
+    from shared.runtime.observability import audit_policy_fault
     from shared.workflows.registry import discover
 
     return Rights(
         authority=DynamoAuthority(dynamodb(), settings.authority_table),
-        authoriser=CedarAuthoriser(discover()),
+        authoriser=CedarAuthoriser(discover(), audit=audit_policy_fault),
     )
