@@ -1,9 +1,12 @@
 """The deployed tables' definitions, as tables of DynamoDB Local."""
 
+import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from aws_cdk import aws_dynamodb as cdk
 
+from shared.adapters.dynamodb.task_lists import WATCH_INDEX
 from stacks.records import QUEUE_INDEX, QUEUE_PROJECTION, RECORD_KINDS, RecordKind
 
 if TYPE_CHECKING:
@@ -25,26 +28,26 @@ def create_tables(client: "DynamoDBClient") -> None:
 
 def _definition(kind: RecordKind) -> dict[str, Any]:
     keys = {kind.partition: "S"} | ({kind.sort.name: _TYPES[kind.sort.kind]} if kind.sort else {})
-    index = {"queue": "S", "since": "S"} if kind.has_queue_index else {}
+    lists = {QUEUE_INDEX: ("queue", "since"), WATCH_INDEX: ("watch", "check_at")} if kind.has_queue_index else {}
+    index = dict.fromkeys(itertools.chain(*lists.values()), "S")
     return {
         "TableName": table_name(kind.name),
         "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": _schema(list(keys)),
+        "KeySchema": _schema(keys),
         "AttributeDefinitions": [
             {"AttributeName": name, "AttributeType": kind_of} for name, kind_of in (keys | index).items()
         ],
-        **({"GlobalSecondaryIndexes": [_queue_index(list(index))]} if index else {}),
+        **({"GlobalSecondaryIndexes": [_index(name, keys) for name, keys in lists.items()]} if lists else {}),
         **({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}} if kind.has_stream else {}),
     }
 
 
-def _queue_index(names: list[str]) -> dict[str, Any]:
-    return {
-        "IndexName": QUEUE_INDEX,
-        "KeySchema": _schema(names),
-        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(QUEUE_PROJECTION)},
-    }
+def _index(name: str, keys: tuple[str, str]) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": "KEYS_ONLY"}
+    if name == QUEUE_INDEX:
+        projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(QUEUE_PROJECTION)}
+    return {"IndexName": name, "KeySchema": _schema(keys), "Projection": projection}
 
 
-def _schema(names: list[str]) -> list[dict[str, str]]:
+def _schema(names: Iterable[str]) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]

@@ -66,7 +66,8 @@ class FakeTaskRecords:
             where = (review.tenant, review.correlation_id)
             if where in world.waits:
                 raise InvariantBroken("the review wait exists already")
-            columns = head.columns | {
+            unwatched = {name: value for name, value in head.columns.items() if name not in {"watch", "check_at"}}
+            columns = unwatched | {
                 "status": str(Status.QUARANTINED),
                 "queue": f"{key.tenant}#{Status.QUARANTINED}",
                 "since": f"{format_instant(now)}#{key.task_id}",

@@ -121,21 +121,20 @@ def _counted(verb: Verb) -> tuple[str, dict[str, Any]]:
 
 
 def _known(settlement: Settlement, now: datetime) -> tuple[str, dict[str, Any]]:
-    sets = ["#status = :status", "reason = :reason", "facts = :facts"]
+    sets = ["#status = :status", "reason = :reason", "facts = :facts", "settled_at = :now"]
     removes = ["lease_ends_at"]
     values: dict[str, Any] = {
         ":status": text(settlement.status),
         ":reason": text(settlement.reason),
         ":facts": text(canonical(dict(settlement.facts)).decode()),
+        ":now": instant(now),
     }
     if settlement.reference is None:
         removes.append("#reference")
     else:
         sets.append("#reference = :reference")
         values[":reference"] = text(settlement.reference)
-    if settlement.status in SETTLED:
-        sets.append("settled_at = :now")
-        values[":now"] = instant(now)
-    else:
-        removes.append("settled_at")
+    if settlement.status is ActionStatus.INTENT:
+        # Nothing was sent, so there is no first time either.
+        removes.append("first_sent_at")
     return f"SET {', '.join(sets)} REMOVE {', '.join(removes)}", values

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - botocore's
+from botocore.exceptions import ClientError
 
+from shared.adapters.cloud_errors import code_of, is_unanswered
 from shared.adapters.dynamodb.items import Item
 
 
@@ -78,22 +79,9 @@ class NoAnswer(Exception):
 def trouble_of(error: Exception) -> Trouble:
     """Tell what a failed call means."""
     if isinstance(error, ClientError):
-        code = error.response.get("Error", {}).get("Code", "")
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return BY_CODE.get(code, Trouble.NO_ANSWER if status >= _SERVER_FAULT else Trouble.BROKEN)
-    # Connections that break, time out or cannot be made; a name that does not resolve; a read that never ends.
-    if isinstance(error, HTTPClientError | ConnectionError):
-        return Trouble.NO_ANSWER
-    return Trouble.BROKEN
-
-
-def describe(error: Exception) -> str:
-    """Name an error without repeating its message, which may hold anybody's data."""
-    if isinstance(error, ClientError):
-        return str(error.response.get("Error", {}).get("Code", "an error without code"))
-    if isinstance(error, BotoCoreError):
-        return type(error).__name__
-    return type(error).__name__
+        return BY_CODE.get(code_of(error), Trouble.NO_ANSWER if status >= _SERVER_FAULT else Trouble.BROKEN)
+    return Trouble.NO_ANSWER if is_unanswered(error) else Trouble.BROKEN
 
 
 def reasons_of(error: ClientError) -> tuple[dict[int, Trouble], dict[int, Item | None]]:

@@ -7,19 +7,19 @@ DynamoDB's own idempotency token, with the same bytes on every try.
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from shared.adapters.cloud_errors import code_of
 from shared.adapters.dynamodb.errors import (
     Cancelled,
     ConditionFailed,
     NoAnswer,
     Trouble,
-    describe,
     reasons_of,
     trouble_of,
 )
@@ -52,7 +52,7 @@ class Patience:
 
 
 class StoreCalls:
-    """The six calls that the stores make."""
+    """The calls that the stores make."""
 
     def __init__(self, client: "DynamoDBClient", patience: Patience | None = None) -> None:
         self._client: Any = client
@@ -96,6 +96,19 @@ class StoreCalls:
         """
         items: list[Item] = self._read(lambda: self._client.query(**request)).get("Items", [])
         return items
+
+    def scan(self, **request: object) -> Iterator[list[Item]]:
+        """Read a whole table page by page, strongly consistent.
+
+        Raises:
+            Throttled, DependencyTimeout: a page was not answered within our patience.
+        """
+        after: Item | None = {}
+        while after is not None:
+            start = {"ExclusiveStartKey": after} if after else {}
+            reply = self._read(partial(self._client.scan, **request, **start, ConsistentRead=True))
+            yield reply.get("Items", [])
+            after = reply.get("LastEvaluatedKey")
 
     def update(self, **request: object) -> Item:
         """Update one item under its condition and return it as it is now.
@@ -184,7 +197,7 @@ def _judge_call(error: ClientError | BotoCoreError) -> int:
         return 1
     if trouble is Trouble.BUSY:
         return 0
-    msg = f"the store refused a request of ours: {describe(error)}"
+    msg = f"the store refused a request of ours: {code_of(error)}"
     raise InvariantBroken(msg) from error
 
 

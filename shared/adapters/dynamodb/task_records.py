@@ -8,8 +8,8 @@ from shared.adapters.dynamodb.checkpoints import checkpoint_key, read_checkpoint
 from shared.adapters.dynamodb.errors import Cancelled, NoAnswer
 from shared.adapters.dynamodb.heads import head_key, read_head
 from shared.adapters.dynamodb.items import Item, read_number, read_text
-from shared.adapters.dynamodb.queue_pages import page_query, read_page
 from shared.adapters.dynamodb.store_calls import Patience, StoreCalls
+from shared.adapters.dynamodb.task_lists import overdue_query, page_query, read_overdue, read_page
 from shared.adapters.dynamodb.transaction import (
     Part,
     Quarantine,
@@ -120,6 +120,15 @@ class DynamoTaskRecords:
                 raise InvariantBroken("the review of a quarantine exists, the quarantine does not") from cancelled
         except NoAnswer as lost:
             raise DependencyTimeout("no answer to a quarantine") from lost
+
+    def overdue(self, shard: str, *, before: datetime, limit: int) -> tuple[TaskKey, ...]:
+        """See `TaskRecords.overdue`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience.
+        """
+        items = self._calls.query(**overdue_query(self._tables.heads, shard, before=before, limit=limit))
+        return tuple(read_overdue(item) for item in items)
 
     def queue(self, tenant: str, status: str, *, limit: int, cursor: str | None = None) -> QueuePage:
         """See `TaskRecords.queue`.

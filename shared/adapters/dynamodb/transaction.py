@@ -74,7 +74,9 @@ def writes_of(commit: Commit, tables: TaskTables) -> tuple[Write, ...]:
         *(_intent(row, _named(tables.actions, "actions")) for row in commit.intents),
         *(_withdraw(operation, commit, _named(tables.actions, "actions")) for operation in commit.withdrawn),
         *_release(commit, tables),
-        *_staged(OutboxRow(key=commit.key, version=commit.checkpoint.version, messages=commit.messages), tables),
+        *_staged(
+            OutboxRow(key=commit.key, version=commit.checkpoint.version, messages=commit.messages), tables, commit.now
+        ),
     )
     _require_once(writes)
     return writes
@@ -96,16 +98,18 @@ def writes_of_quarantine(quarantine: Quarantine, tables: TaskTables) -> tuple[Wr
     """Return everything that a quarantine writes, the head first. No checkpoint is among it."""
     key, review = quarantine.key, quarantine.review
     row = OutboxRow(key=key, version=quarantine.version, part=1, messages=quarantine.messages)
-    return (_mark(quarantine, tables.heads), _opened(review, tables), *_staged(row, tables))
+    return (_mark(quarantine, tables.heads), _opened(review, tables), *_staged(row, tables, quarantine.now))
 
 
 def _opened(wait: Wait, tables: TaskTables) -> Write:
     return _put(Part.OPENED, _named(tables.waits, "waits"), wait_item(wait), unless_exists="correlation")
 
 
-def _staged(row: OutboxRow, tables: TaskTables) -> Iterator[Write]:
+def _staged(row: OutboxRow, tables: TaskTables, now: datetime) -> Iterator[Write]:
     if row.messages:
-        yield _put(Part.MESSAGES, _named(tables.outbox, "outbox"), outbox_item(row), unless_exists="task")
+        yield _put(
+            Part.MESSAGES, _named(tables.outbox, "outbox"), outbox_item(row, staged_at=now), unless_exists="task"
+        )
 
 
 def _mark(quarantine: Quarantine, table: str) -> Write:
@@ -118,7 +122,8 @@ def _mark(quarantine: Quarantine, table: str) -> Write:
         table,
         Key=head_key(key),
         UpdateExpression="SET quarantine = :reason, #status = :status, #queue = :queue, "
-        "since = :since, due_at = :due_at",
+        # No sweep looks after it any more: a person does.
+        "since = :since, due_at = :due_at REMOVE watch, check_at",
         ConditionExpression=f"{this_version} AND {not_yet}",
         ExpressionAttributeNames={"#status": "status", "#queue": "queue"},
         ExpressionAttributeValues={

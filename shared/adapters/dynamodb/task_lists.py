@@ -1,17 +1,19 @@
-"""Pages of the operators' queue: the query on its index, and cursors that fit one list only."""
+"""The two lists of tasks: the operators' queue in pages, with cursors that fit one list only; and the sweep's."""
 
 import base64
 import binascii
 import json
 import re
+from datetime import datetime
 from typing import Any, Final
 
-from shared.adapters.dynamodb.items import Item, read_number, read_optional_text, read_text, text
+from shared.adapters.dynamodb.items import Item, instant, read_number, read_optional_text, read_text, text
 from shared.domain.errors import InvalidRequest
-from shared.domain.identity import TASK_ID_PATTERN
+from shared.domain.identity import TASK_ID_PATTERN, TaskKey, task_key
 from shared.ports.task_records import QueueEntry, QueuePage
 
 QUEUE_INDEX: Final = "queue"
+WATCH_INDEX: Final = "watch"
 # A page that a person reads.
 PAGE_MAX: Final = 100
 _SINCE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z#" + TASK_ID_PATTERN.removeprefix("^"), re.ASCII)
@@ -46,6 +48,23 @@ def read_page(items: list[Item], tenant: str, status: str, *, limit: int) -> Que
         entries=tuple(_entry(item, status) for item in page),
         cursor=_cursor(tenant, status, read_text(page[-1], "since")) if more else None,
     )
+
+
+def overdue_query(table: str, shard: str, *, before: datetime, limit: int) -> dict[str, Any]:
+    """Return the query for the live tasks of a shard that are due for a check-up, longest due first."""
+    return {
+        "TableName": table,
+        "IndexName": WATCH_INDEX,
+        "KeyConditionExpression": "watch = :shard AND check_at <= :before",
+        "ExpressionAttributeValues": {":shard": text(shard), ":before": instant(before)},
+        "Limit": limit,
+    }
+
+
+def read_overdue(item: Item) -> TaskKey:
+    """Read which task an entry of the sweep's index speaks of."""
+    tenant, _, task_id = read_text(item, "task").partition("#")
+    return task_key(tenant, task_id)
 
 
 def _entry(item: Item, status: str) -> QueueEntry:

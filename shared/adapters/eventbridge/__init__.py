@@ -1,0 +1,1 @@
+"""Business events on EventBridge."""

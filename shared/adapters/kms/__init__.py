@@ -1,0 +1,1 @@
+"""Seals by the key service."""

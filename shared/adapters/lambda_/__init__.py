@@ -1,0 +1,1 @@
+"""Tools behind Lambda functions."""

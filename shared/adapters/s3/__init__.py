@@ -1,0 +1,1 @@
+"""Objects: evidence, windows and residue, each read back in exactly the version that was referenced."""

@@ -1,0 +1,1 @@
+"""Executions on Step Functions."""
