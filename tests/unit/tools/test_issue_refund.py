@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from functions.tools.http_call import Provider, serve
+from functions.tools.http_tool import Lookup
 from functions.tools.issue_refund.handler import AMOUNT_MINOR_MAX, TOOL
 from shared.adapters.http.endpoint import Answer, Endpoint
 from shared.adapters.secretsmanager.live_secret import KEPT_SECONDS
-from shared.domain.action import ToolReply
+from shared.domain.action import EffectClass, ToolReply
 from shared.domain.errors import OutcomeUnknown
+from shared.workflows.refund.workflow import WORKFLOW
 from tests.unit.tools.conftest import (
     API_KEY,
     Clock,
@@ -416,3 +418,17 @@ def test_the_tool_speaks_only_to_its_own_host(counterparty: Counterparty, provid
     call({**LOOKUP, "key": "a:b@127.0.0.1:1".replace("@", "~")}, provider)
 
     assert seen == [f"127.0.0.1:{counterparty.port}"]
+
+
+def test_the_tool_is_what_the_catalogue_says() -> None:
+    """The workflow's entry and the tool agree: keyed, can be looked up, no undo, and nothing permitted is refused."""
+    entry = WORKFLOW.tools[TOOL.name]
+
+    assert entry.effect is EffectClass.KEYED_WRITE
+    assert (entry.can_look_up, TOOL.lookup) == (True, Lookup.KEY)
+    assert (entry.undo, bool(entry.no_undo_because)) == (None, True)
+    assert set(entry.arguments.model_fields) == set(TOOL.arguments.model_fields)
+    for amount_minor in (1, 100_000_000):
+        for reference in ("A-1", "o" * 40):
+            spec = entry.normalise({"amount_minor": amount_minor, "currency": "INR", "order_reference": reference})
+            assert TOOL.arguments.model_validate(spec.arguments).model_dump() == spec.arguments
