@@ -5,9 +5,14 @@ a task token, a window or a model's words.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools.metrics import MetricUnit
+
+if TYPE_CHECKING:
+    from shared.adapters.cedar.authoriser import PolicyFault
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -28,6 +33,7 @@ def observed(handler: Handler) -> Handler:
     return measured
 
 
-def audit_policy_fault(fault: object) -> None:
-    """Write the audit line of a policy that erred, and so denied."""
-    logger.warning("a policy erred and denied", extra={"audit": "policy_fault", "fault": str(fault)})
+def audit_policy_fault(fault: "PolicyFault") -> None:
+    """Write the audit line of a question that was denied because the policies could not answer it (B04)."""
+    logger.error("denied: policy fault", extra=asdict(fault))
+    metrics.add_metric(name="PolicyFaults", unit=MetricUnit.Count, value=1)

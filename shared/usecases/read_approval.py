@@ -59,7 +59,7 @@ def read_approval(principal: Principal, task_id: str, approval_id: str, deps: Ap
 
 def _show_evidence(task: Checkpoint, approval: Approval, deps: ApiDeps) -> tuple[ShownEvidence, ...]:
     refs = task.references.evidence
-    # An earlier request's approval rests on evidence that the task has left behind; what replaced it is not shown for it.
+    # An earlier request's approval rests on evidence that the task has left behind; its successor is not shown for it.
     if evidence_digest(refs) != approval.basis.evidence:
         return ()
     return tuple(_show_one(task, ref, deps) for ref in refs)
