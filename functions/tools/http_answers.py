@@ -14,6 +14,7 @@ from shared.domain.identity import REFERENCE_PATTERN
 PROBLEM_TYPE: Final = "application/problem+json"
 # What the ledger keeps of a record is for people and digests; a longer text is no fact but a document.
 FACT_CHARACTERS_MAX: Final = 200
+_CODE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +63,14 @@ def record_of(content: object, expected: Mapping[str, Scalar]) -> ProviderRecord
 
 
 def problem_code_of(answer: Answer) -> str | None:
-    """Answer the stable code of a problem document, or None if the answer is no such document."""
+    """Answer the stable code of a problem document, or None if the answer has none that is one plain word."""
     if answer.content_type != PROBLEM_TYPE:
         return None
     try:
         code = content_of(answer).get("code")
     except OutcomeUnknown:
         return None
-    return code if isinstance(code, str) else None
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 
 def _is_fact(value: object) -> bool:

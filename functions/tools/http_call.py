@@ -104,7 +104,8 @@ class _Conversation:
         if answer.status in _CREDENTIAL_REFUSED:
             self._provider.secret.forget()
             return ToolReply(outcome=ToolOutcome.NOT_SENT, reason="the provider refuses our credential")
-        raise OutcomeUnknown(f"status {answer.status} does not say whether anything happened")
+        shown = f"{answer.status} {code}" if code else f"{answer.status}"
+        raise OutcomeUnknown(f"status {shown} does not say whether anything happened")
 
     def _looked_up(self, arguments: Mapping[str, Scalar]) -> ToolReply:
         if self._tool.lookup is Lookup.KEY:

@@ -108,12 +108,12 @@ class Endpoint:
             try:
                 # From here on bytes may have left, whatever happens.
                 connection.request(method, target, body=body, headers={"Connection": "close", **headers})
-                response = connection.getresponse()
-                answer = _read(response)
+                answer = _read(connection.getresponse())
             except (OSError, http.client.HTTPException) as error:
-                raise NoAnswer(f"no complete answer: {type(error).__name__}") from error
+                ending = "cut off" if is_cut_off.is_set() else type(error).__name__
+                raise NoAnswer(f"no complete answer within {self.exchange_seconds:g} s: {ending}") from error
             if is_cut_off.is_set():
-                raise NoAnswer(f"no complete answer within {self.exchange_seconds:g} s")
+                raise NoAnswer(f"no complete answer within {self.exchange_seconds:g} s: cut off")
         return answer
 
     def _target(self, path: Sequence[str], query: Mapping[str, str] | None) -> str:

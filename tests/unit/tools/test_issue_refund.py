@@ -131,6 +131,7 @@ UNCLEAR = [
     respond(429, {}),
     respond(400, b"{", content_type="application/problem+json"),
     respond(400, {"code": ["invalid_body"]}, content_type="application/problem+json"),
+    problem(400, "invalid_body\n"),
     respond(300, {}),
     respond(301, {}, extra="Location: /refunds\r\n"),
     respond(307, {}, extra="Location: /refunds\r\n"),

@@ -121,7 +121,7 @@ def test_a_key_that_stands_for_another_refund_is_no_failure(settings: Bank) -> N
     call(PERFORM)
     other = {**ARGUMENTS, "amount_minor": 90_000}
 
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(OutcomeUnknown, match="422 idempotency_key_reused"):
         call({**PERFORM, "arguments": other})
     with pytest.raises(OutcomeUnknown):
         call({**LOOKUP, "arguments": other})
