@@ -48,7 +48,7 @@ def requests(place: Place) -> int:
     """
     found = _server(place).running()
     if found is None:
-        raise LocalProblem("Only the project's own model server counts what it is asked.", f"Unset {MODEL_URL_VARIABLE}.")
+        raise LocalProblem("Only our own model server counts what it is asked.", f"Unset {MODEL_URL_VARIABLE}.")
     with urllib.request.urlopen(f"http://{LOOPBACK}:{found.port}/_requests", timeout=5) as answer:
         return int(json.load(answer)["count"])
 

@@ -3,11 +3,11 @@
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from stacks.alarms import Alarms
 from stacks.functions.api import ApiFunction
+from stacks.functions.deadline import DeadlineFunction
 from stacks.functions.deliver import DeliverFunction
 from stacks.functions.open_wait import OpenWaitFunction
 from stacks.functions.perform import PerformFunction
@@ -36,7 +36,7 @@ class EngineStack(Stack):
         workshop = self._workshop(stage)
         identity = self._identity(stage)
         event_bus = events.EventBus(self, "EventBus", event_bus_name=stage.named("events"))
-        scheduler.ScheduleGroup(self, "Deadlines", schedule_group_name=stage.named("deadlines"))
+        deadline = DeadlineFunction(self, workshop=workshop, data=data)
 
         engine = EngineParts(
             workshop=workshop,
@@ -46,6 +46,7 @@ class EngineStack(Stack):
             perform=PerformFunction(self, workshop=workshop, data=data),
             deliver=DeliverFunction(self, workshop=workshop, data=data, event_bus=event_bus),
         )
+        deadline.allow_arming(engine.deliver.function)
         for workflow in discovered():
             machine = workflow(self, engine=engine).task_machine.machine
             CfnOutput(self, f"{workflow.__name__}MachineArn", value=machine.state_machine_arn)

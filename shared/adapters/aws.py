@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_scheduler import EventBridgeSchedulerClient
     from mypy_boto3_stepfunctions import SFNClient
 
 
@@ -58,6 +59,8 @@ LIMITS: Final = {
     # Starting by name and answering a token are harmless twice. `deliver` lives for 30 s and makes several calls.
     "stepfunctions": Limits(read_seconds=3, attempts=2),
     "events": Limits(read_seconds=3, attempts=2),
+    # Setting a timer by its name is harmless twice.
+    "scheduler": Limits(read_seconds=3, attempts=2),
 }
 
 
@@ -107,6 +110,13 @@ def stepfunctions() -> "SFNClient":
 def eventbridge() -> "EventBridgeClient":
     """Return the client of the event bus."""
     client: EventBridgeClient = _client("events")
+    return client
+
+
+@cache
+def scheduler() -> "EventBridgeSchedulerClient":
+    """Return the client of the timers."""
+    client: EventBridgeSchedulerClient = _client("scheduler")
     return client
 
 

@@ -13,7 +13,7 @@ from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus, Basis
 from shared.domain.checkpoint import Attempts, Checkpoint, Fact, RecentEvent, Stamps, recent_with
 from shared.domain.evidence import EvidenceRef, evidence_digest
 from shared.domain.identity import operation_key
-from shared.domain.outbox import AnswerWait, Message, PublishEvent, StartExecution
+from shared.domain.outbox import AnswerWait, ArmTimer, DisarmTimer, Message, PublishEvent, StartExecution
 from shared.domain.status import Status, permit_status
 from shared.domain.wait import Wait, WaitKind, WaitRule, WaitSettlement, WaitStatus
 from shared.domain.workflow import Workflow
@@ -40,6 +40,7 @@ class Change:
     before: Status
     opened: tuple[Wait, ...] = ()
     settled: tuple[WaitSettlement, ...] = ()
+    climbed: tuple[Wait, ...] = ()
     intents: tuple[ActionRow, ...] = ()
     withdrawn: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
@@ -138,7 +139,22 @@ def open_wait(
         deadline_at=ground.now + rule.deadline_after,
     )
     execution = task.execution.model_copy(update={"waits": (*task.execution.waits, wait.pending())})
-    return replace(_with_task(change, execution=execution), opened=(*change.opened, wait))
+    return replace(
+        _with_task(change, execution=execution),
+        opened=(*change.opened, wait),
+        messages=(*change.messages, timer_of(wait)),
+    )
+
+
+def timer_of(wait: Wait) -> ArmTimer:
+    """The timer for the wait's next rung."""
+    return ArmTimer(wait_id=wait.wait_id, correlation_id=wait.correlation_id, rung=wait.rung, at=wait.next_rung_at)
+
+
+def climb(change: Change, wait: Wait) -> Change:
+    """Move an open wait one rung up its ladder and set its timer to the next."""
+    higher = wait.model_copy(update={"rung": wait.rung + 1})
+    return replace(change, climbed=(*change.climbed, higher), messages=(*change.messages, timer_of(higher)))
 
 
 def settle_waits(change: Change, status: WaitStatus, *, only: str | None = None) -> Change:
@@ -151,9 +167,12 @@ def settle_waits(change: Change, status: WaitStatus, *, only: str | None = None)
         )
         for w in ended
     )
-    answers = tuple(
-        AnswerWait(wait_id=w.wait_id, correlation_id=w.correlation_id, version=change.task.version) for w in ended
-    )
+    answers: list[Message] = []
+    for wait in ended:
+        answers.append(
+            AnswerWait(wait_id=wait.wait_id, correlation_id=wait.correlation_id, version=change.task.version)
+        )
+        answers.append(DisarmTimer(wait_id=wait.wait_id))
     execution = change.task.execution.model_copy(update={"waits": kept})
     return replace(
         _with_task(change, execution=execution),

@@ -1,14 +1,45 @@
 """What happens when a wait has not been answered by its deadline. The wait owns the deadline; no timer does."""
 
-from shared.domain.change import Change, Ground, begin, note_fact, settle_waits, void_approvals
+from shared.domain.change import (
+    Change,
+    Ground,
+    begin,
+    climb,
+    move_to,
+    note_fact,
+    publish,
+    settle_waits,
+    void_approvals,
+)
 from shared.domain.checkpoint import Checkpoint, Fact
 from shared.domain.directive import unsettled_action
 from shared.domain.status import Status
 from shared.domain.steps import plan, take
-from shared.domain.wait import OnDeadline, PendingWait, WaitStatus
+from shared.domain.wait import OnDeadline, PendingWait, Wait, WaitStatus
 from shared.domain.workflow import Compensate, Review
 
 _ENDS = {OnDeadline.EXPIRE: Status.EXPIRED, OnDeadline.FAIL: Status.FAILED}
+
+
+def act_on_rung(task: Checkpoint, wait: Wait, ground: Ground) -> Change | None:
+    """Do what the wait's next rung says, if its time has come; None otherwise.
+
+    A firing that comes early, late, twice or for a wait that has ended changes nothing: only the stored rung acts.
+    """
+    pending = task.wait(wait.wait_id)
+    if pending is None or wait.status is not WaitStatus.OPEN or ground.now < wait.next_rung_at:
+        return None
+    rung = wait.rule.ladder[wait.rung]
+    if rung.ends:
+        return end_wait(task, pending, ground)
+    words = {OnDeadline.REMIND: "reminded", OnDeadline.ESCALATE: "escalated to"}
+    event = {OnDeadline.REMIND: "wait.reminded", OnDeadline.ESCALATE: "task.escalated"}[rung.do]
+    change = begin(task, because=f"{words[rung.do]} {rung.to}: {wait.name} is still open", ground=ground)
+    change = move_to(change, status=task.business.status, stage=task.business.stage, ground=ground)
+    change = climb(change, wait)
+    return publish(
+        change, event, wait_id=wait.wait_id, wait=wait.name, to=rung.to, request_version=wait.request_version
+    )
 
 
 def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:

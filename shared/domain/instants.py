@@ -29,18 +29,23 @@ def as_instant(moment: datetime) -> datetime:
     """Return an aware datetime in UTC, cut to the millisecond.
 
     Raises:
-        ValueError: the datetime carries no offset.
+        ValueError: the datetime carries no offset, or lies outside the calendar in UTC.
     """
     if moment.tzinfo is None:
         msg = "a datetime without offset is not an instant"
         raise ValueError(msg)
-    in_utc = moment.astimezone(UTC)
+    try:
+        in_utc = moment.astimezone(UTC)
+    except OverflowError as error:
+        # An offset can push the first or last day of the calendar out of it.
+        msg = "the instant lies outside the calendar"
+        raise ValueError(msg) from error
     return in_utc.replace(microsecond=in_utc.microsecond // 1000 * 1000)
 
 
 def format_instant(moment: datetime) -> str:
     """Return the one stored form, such as ``2026-10-09T09:00:00.000Z``."""
-    return as_instant(moment).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return as_instant(moment).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def _normalised(text: str) -> str:

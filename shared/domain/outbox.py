@@ -6,6 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from shared.domain.action import Arguments
 from shared.domain.identity import Name, Reference, TaskKey
+from shared.domain.instants import Instant
 from shared.domain.records import Record
 
 
@@ -27,6 +28,23 @@ class AnswerWait(Record):
     version: int
 
 
+class ArmTimer(Record):
+    """Set the wait's one timer to its next rung. The wait row owns the deadline; a lost timer loses nothing."""
+
+    kind: Literal["arm_timer"] = "arm_timer"
+    wait_id: Reference
+    correlation_id: Reference
+    rung: int
+    at: Instant
+
+
+class DisarmTimer(Record):
+    """Remove the timer of a wait that has ended; one that is gone already is as good."""
+
+    kind: Literal["disarm_timer"] = "disarm_timer"
+    wait_id: Reference
+
+
 class PublishEvent(Record):
     """Publish a business event with controlled fields on the bus."""
 
@@ -36,7 +54,7 @@ class PublishEvent(Record):
     detail: Arguments
 
 
-Message = Annotated[StartExecution | AnswerWait | PublishEvent, Field(discriminator="kind")]
+Message = Annotated[StartExecution | AnswerWait | ArmTimer | DisarmTimer | PublishEvent, Field(discriminator="kind")]
 MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 
 

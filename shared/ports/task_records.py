@@ -41,6 +41,7 @@ class Commit:
 
     `previous` is the version that this commit follows, None for a new task. `lease_fence` is the lease this attempt
     works under; the commit releases it. `withdrawn` are operations whose intent is taken back before anything was sent.
+    `climbed` are open waits as they are after one more rung; the stored one has to be open and one rung below.
     """
 
     attempt_id: str
@@ -52,6 +53,7 @@ class Commit:
     inbox: InboxRow | None = None
     opened: tuple[Wait, ...] = ()
     settled: tuple[WaitSettlement, ...] = ()
+    climbed: tuple[Wait, ...] = ()
     intents: tuple[ActionRow, ...] = ()
     withdrawn: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()

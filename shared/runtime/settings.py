@@ -135,6 +135,14 @@ class StateMachines(BaseModel):
     state_machine_arns: Json[dict[str, str]]
 
 
+class Timers(BaseModel):
+    """The group that timers live in, what they call, and as whom."""
+
+    schedule_group: Text
+    deadline_function_arn: Text
+    schedule_role_arn: Text
+
+
 class ToolFunctions(BaseModel):
     """The tools' functions, by tool."""
 
@@ -174,5 +182,9 @@ class PerformSettings(Settings, HeadsTable, CheckpointsTable, ActionsTable, Auth
     """What `perform` is told."""
 
 
-class DeliverSettings(Settings, OutboxTable, TokensTable, EventBus, StateMachines):
+class DeliverSettings(Settings, OutboxTable, TokensTable, EventBus, StateMachines, Timers):
     """What `deliver` is told."""
+
+
+class DeadlineSettings(Settings, CommitTables):
+    """What `deadline` is told."""

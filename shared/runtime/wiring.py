@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shared.usecases.engine import (
     ApiDeps,
+    DeadlineDeps,
     DeliverDeps,
     OpenWaitDeps,
     PerformDeps,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from shared.adapters.dynamodb.transaction import TaskTables
     from shared.ports.artifacts import Artifacts
     from shared.ports.model import Model
+    from shared.runtime.settings import CommitTables
 
 
 class _HasRights(Protocol):
@@ -43,22 +45,13 @@ def api() -> ApiDeps:
     from shared.adapters.aws import dynamodb, s3
     from shared.adapters.dynamodb.action_ledger import DynamoActionLedger
     from shared.adapters.dynamodb.inbox import DynamoInbox
-    from shared.adapters.dynamodb.transaction import TaskTables
     from shared.adapters.s3.evidence_store import S3EvidenceStore
     from shared.adapters.system import SystemIds
     from shared.runtime.settings import ApiSettings
 
     settings = ApiSettings.read()
-    tables = TaskTables(
-        heads=settings.heads_table,
-        checkpoints=settings.checkpoints_table,
-        waits=settings.waits_table,
-        actions=settings.actions_table,
-        inbox=settings.inbox_table,
-        outbox=settings.outbox_table,
-    )
     return ApiDeps(
-        tasks=_records(tables, settings.seal_key_id),
+        tasks=_records(_commit_tables(settings), settings.seal_key_id),
         rights=_rights(settings),
         inbox=DynamoInbox(dynamodb(), settings.inbox_table),
         ledger=DynamoActionLedger(dynamodb(), settings.actions_table, SystemIds()),
@@ -73,7 +66,6 @@ def wake() -> WakeDeps:
     from shared.adapters.aws import dynamodb, s3
     from shared.adapters.dynamodb.action_ledger import DynamoActionLedger
     from shared.adapters.dynamodb.leases import DynamoLeases
-    from shared.adapters.dynamodb.transaction import TaskTables
     from shared.adapters.dynamodb.wait_store import DynamoWaitStore
     from shared.adapters.s3.artifacts import S3Artifacts
     from shared.adapters.s3.evidence_store import S3EvidenceStore
@@ -81,15 +73,7 @@ def wake() -> WakeDeps:
     from shared.runtime.settings import WakeSettings
 
     settings = WakeSettings.read()
-    tables = TaskTables(
-        heads=settings.heads_table,
-        checkpoints=settings.checkpoints_table,
-        waits=settings.waits_table,
-        actions=settings.actions_table,
-        inbox=settings.inbox_table,
-        outbox=settings.outbox_table,
-        leases=settings.leases_table,
-    )
+    tables = _commit_tables(settings, leases=settings.leases_table)
     return WakeDeps(
         tasks=_records(tables, settings.seal_key_id),
         rights=_rights(settings),
@@ -156,11 +140,13 @@ def perform() -> PerformDeps:
 @cache
 def deliver() -> DeliverDeps:
     """Wire `deliver`."""
-    from shared.adapters.aws import dynamodb, eventbridge, stepfunctions
+    from shared.adapters.aws import dynamodb, eventbridge, scheduler, stepfunctions
     from shared.adapters.dynamodb.outbox import DynamoOutbox
     from shared.adapters.dynamodb.token_store import DynamoTokenStore
     from shared.adapters.eventbridge.event_bus import EventBridgeBus
+    from shared.adapters.scheduler.timers import SchedulerTimers
     from shared.adapters.stepfunctions.executions import StepFunctionsExecutions
+    from shared.adapters.system import SystemClock
     from shared.runtime.settings import DeliverSettings
 
     settings = DeliverSettings.read()
@@ -169,6 +155,41 @@ def deliver() -> DeliverDeps:
         tokens=DynamoTokenStore(dynamodb(), settings.tokens_table),
         executions=StepFunctionsExecutions(stepfunctions(), settings.state_machine_arns),
         events=EventBridgeBus(eventbridge(), settings.event_bus),
+        timers=SchedulerTimers(
+            scheduler(),
+            group=settings.schedule_group,
+            target_arn=settings.deadline_function_arn,
+            role_arn=settings.schedule_role_arn,
+            clock=SystemClock(),
+        ),
+    )
+
+
+@cache
+def deadline() -> DeadlineDeps:
+    """Wire `deadline`."""
+    from shared.adapters.aws import dynamodb
+    from shared.adapters.dynamodb.wait_store import DynamoWaitStore
+    from shared.runtime.settings import DeadlineSettings
+
+    settings = DeadlineSettings.read()
+    return DeadlineDeps(
+        tasks=_records(_commit_tables(settings), settings.seal_key_id),
+        waits=DynamoWaitStore(dynamodb(), settings.waits_table),
+    )
+
+
+def _commit_tables(settings: "CommitTables", *, leases: str | None = None) -> "TaskTables":
+    from shared.adapters.dynamodb.transaction import TaskTables
+
+    return TaskTables(
+        heads=settings.heads_table,
+        checkpoints=settings.checkpoints_table,
+        waits=settings.waits_table,
+        actions=settings.actions_table,
+        inbox=settings.inbox_table,
+        outbox=settings.outbox_table,
+        leases=leases,
     )
 
 

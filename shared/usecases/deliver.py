@@ -3,7 +3,15 @@
 from functools import singledispatch
 
 from shared.domain.identity import TaskKey
-from shared.domain.outbox import AnswerWait, Message, OutboxRow, PublishEvent, StartExecution
+from shared.domain.outbox import (
+    AnswerWait,
+    ArmTimer,
+    DisarmTimer,
+    Message,
+    OutboxRow,
+    PublishEvent,
+    StartExecution,
+)
 from shared.usecases.engine import DeliverDeps
 
 
@@ -17,7 +25,8 @@ def deliver(row: OutboxRow, deps: DeliverDeps) -> None:
     If killed here:
         The row is still there and is delivered again from its first message.
     """
-    for message in row.messages:
+    # Timers last: one that is refused must not keep an answer from a person who waits for it.
+    for message in sorted(row.messages, key=lambda m: isinstance(m, ArmTimer | DisarmTimer)):
         _deliver(message, row.key, deps)
     deps.outbox.remove(row)
 
@@ -40,6 +49,16 @@ def _(message: AnswerWait, key: TaskKey, deps: DeliverDeps) -> None:
         # The machine has not reached this wait; `open_wait` will see that it is settled.
         return
     deps.executions.answer(token, wait_id=message.wait_id)
+
+
+@_deliver.register
+def _(message: ArmTimer, key: TaskKey, deps: DeliverDeps) -> None:
+    deps.timers.arm(key, message)
+
+
+@_deliver.register
+def _(message: DisarmTimer, key: TaskKey, deps: DeliverDeps) -> None:
+    deps.timers.disarm(key, message.wait_id)
 
 
 @_deliver.register

@@ -17,6 +17,7 @@ from shared.ports.leases import Leases
 from shared.ports.outbox import Outbox
 from shared.ports.sealer import Sealer
 from shared.ports.task_records import TaskRecords
+from shared.ports.timers import Timers
 from shared.ports.token_store import TokenStore
 from shared.ports.tool_gateway import ToolGateway
 from shared.ports.wait_store import WaitStore
@@ -96,6 +97,7 @@ class DeliverDeps:
     tokens: TokenStore
     executions: Executions
     events: EventBus
+    timers: Timers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,3 +107,20 @@ class RecoverDeps:
     tasks: Records
     executions: Executions
     outbox: Outbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlineDeps:
+    """What acting on a wait's ladder needs."""
+
+    tasks: Records
+    waits: WaitStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDeps:
+    """What taking in a signed event needs."""
+
+    tasks: Records
+    waits: WaitStore
+    inbox: Inbox

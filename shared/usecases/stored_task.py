@@ -117,6 +117,7 @@ def commit_change(
             inbox=inbox,
             opened=change.opened,
             settled=change.settled,
+            climbed=change.climbed,
             intents=change.intents,
             withdrawn=change.withdrawn,
             messages=change.messages,

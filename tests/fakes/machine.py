@@ -20,6 +20,7 @@ from shared.domain.identity import TaskKey
 from shared.domain.instants import parse_instant
 from shared.domain.workflow import Workflow
 from shared.ports.authoriser import Authoriser
+from shared.ports.executions import ExecutionState
 from shared.runtime.step import run_step
 from shared.usecases.deliver import deliver
 from shared.usecases.engine import ApiDeps, DeliverDeps, OpenWaitDeps, PerformDeps, Records, Rights, WakeDeps
@@ -147,7 +148,7 @@ class Machine:
     def settle(self, *, patience: bool = True) -> None:
         """Deliver and run until all is quiet. With patience, the clock moves over retry windows."""
         for _ in range(PASSES_MAX):
-            if self._drain() or self._start() or self._step_all():
+            if self._drain() or self._start() or self._step_all() or self.beside():
                 continue
             due = self._next_instant(patience=patience)
             if due is None:
@@ -155,6 +156,10 @@ class Machine:
             self.pass_time(due)
         msg = f"no rest after {PASSES_MAX} passes: {[(r.name, r.states[-6:]) for r in self.runs.values()]}"
         raise AssertionError(msg)
+
+    def beside(self) -> bool:
+        """Play what runs beside the machine, if anything; say whether something moved."""
+        return False
 
     def states(self, key: TaskKey) -> list[str]:
         """The states that the task's executions have entered, in order: `Wake`, and the words that it answered."""
@@ -178,7 +183,7 @@ class Machine:
         except Killed:
             pass
         except Exception as error:  # noqa: BLE001 - remembered, and judged by whoever plays
-            self._remember(trigger.function, error)
+            self.remember(trigger.function, error)
         finally:
             self.current = outer
 
@@ -201,12 +206,14 @@ class Machine:
             except Killed:
                 continue
             except Exception as error:  # noqa: BLE001 - the record is reported as failed and comes again
-                self._remember("deliver", error)
+                self.remember("deliver", error)
         return bool(rows)
 
     def _deliver_deps(self) -> DeliverDeps:
         p = self.process()
-        return DeliverDeps(outbox=p.outbox, tokens=p.tokens, executions=p.executions, events=p.event_bus)
+        return DeliverDeps(
+            outbox=p.outbox, tokens=p.tokens, executions=p.executions, events=p.event_bus, timers=p.timers
+        )
 
     def _start(self) -> bool:
         fresh = [e for name, e in self.world.machines.executions.items() if name not in self.runs]
@@ -303,7 +310,7 @@ class Machine:
         except Killed as death:
             raise _StepFailed(self._died, str(death)) from death
         except Exception as error:
-            self._remember(name, error)
+            self.remember(name, error)
             raise _StepFailed(type(error).__name__, str(error)) from error
 
     def _issue_token(self, run: Run) -> str:
@@ -353,6 +360,8 @@ class Machine:
 
     def _end(self, run: Run, word: str, *, because: str = "") -> None:
         run.ended = word
+        succeeded = _states_of(run.workflow)[run.state]["Type"] == "Succeed"
+        self.world.machines.ended[run.name] = ExecutionState.SUCCEEDED if succeeded else ExecutionState.FAILED
         if because:
             self.errors.append(("execution", word, because))
 
@@ -422,7 +431,8 @@ class Machine:
 
         return run_step(payload, PerformInput, work)
 
-    def _remember(self, function: str, error: Exception) -> None:
+    def remember(self, function: str, error: Exception) -> None:
+        """Keep the error that a function ended with; a failed expectation of a test is none."""
         if isinstance(error, AssertionError):
             raise error
         self.errors.append((function, type(error).__name__, str(error)))

@@ -15,6 +15,7 @@ from tests.fakes.outbox import FakeOutbox
 from tests.fakes.sealer import FakeSealer
 from tests.fakes.store import World
 from tests.fakes.task_records import FakeTaskRecords
+from tests.fakes.timers import FakeTimers
 from tests.fakes.token_store import FakeTokenStore
 from tests.fakes.tool_gateway import FakeToolGateway
 from tests.fakes.wait_store import FakeWaitStore
@@ -44,4 +45,5 @@ class Process:
         self.model = FakeModel(world, shared_calls)
         self.tools = FakeToolGateway(world, shared_calls)
         self.executions = FakeExecutions(world, shared_calls)
+        self.timers = FakeTimers(world, shared_calls)
         self.event_bus = FakeEventBus(world, shared_calls)

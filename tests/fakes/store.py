@@ -14,7 +14,7 @@ from typing import Self
 from shared.domain.action import ActionRow
 from shared.domain.authority import Question, Ruling
 from shared.domain.identity import PrincipalRef, TaskKey
-from shared.domain.outbox import OutboxRow, PublishEvent
+from shared.domain.outbox import ArmTimer, OutboxRow, PublishEvent
 from shared.domain.proposal import Residue
 from shared.domain.seal import SealedCheckpoint
 from shared.domain.wait import Wait
@@ -139,6 +139,9 @@ class World:
     # Object versions by (key, version id), oldest first.
     evidence: dict[tuple[str, str], bytes] = field(default_factory=dict)
     artifacts: dict[tuple[str, str], bytes] = field(default_factory=dict)
+
+    # Armed timers, by wait.
+    timers: dict[str, tuple[TaskKey, ArmTimer]] = field(default_factory=dict)
 
     authority: AuthorityRecords = field(default_factory=AuthorityRecords)
     policies: PolicyScript = field(default_factory=PolicyScript)

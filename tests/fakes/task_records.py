@@ -48,6 +48,7 @@ class FakeTaskRecords:
             self._require_new_event(commit)
             self._require_current(commit)
             self._require_open_waits(commit)
+            self._require_climbing_waits(commit)
             self._require_lease(commit)
             self._require_unsent(commit)
             self._require_unheard_of(commit)
@@ -129,6 +130,14 @@ class FakeTaskRecords:
             if not open_here:
                 raise WaitSettled("the wait is no longer open")
 
+    def _require_climbing_waits(self, commit: Commit) -> None:
+        for higher in commit.climbed:
+            wait = self._world.waits.get((higher.tenant, higher.correlation_id))
+            if wait is None or wait.model_copy(update={"rung": higher.rung}) != higher or wait.rung != higher.rung - 1:
+                raise WaitSettled("the wait is no longer open at the rung below")
+            if wait.status is not WaitStatus.OPEN:
+                raise WaitSettled("the wait is no longer open")
+
     def _require_lease(self, commit: Commit) -> None:
         if commit.lease_fence is None:
             return
@@ -169,6 +178,8 @@ class FakeTaskRecords:
         for end in commit.settled:
             where = (end.tenant, end.correlation_id)
             world.waits[where] = world.waits[where].model_copy(update={"status": end.status, "settled_at": commit.now})
+        for wait in commit.climbed:
+            world.waits[wait.tenant, wait.correlation_id] = wait
         for row in commit.intents:
             world.actions[task, row.operation] = row
         for operation in commit.withdrawn:
@@ -183,6 +194,7 @@ def _require_sound(commit: Commit) -> None:
     key, version = commit.key, commit.checkpoint.version
     foreign = (
         any((w.tenant, w.task_id) != (key.tenant, key.task_id) for w in commit.opened)
+        or any((w.tenant, w.task_id) != (key.tenant, key.task_id) for w in commit.climbed)
         or any(s.tenant != key.tenant for s in commit.settled)
         or any((a.tenant, a.task_id) != (key.tenant, key.task_id) for a in commit.intents)
         or (commit.inbox is not None and commit.inbox.tenant != key.tenant)
@@ -192,6 +204,7 @@ def _require_sound(commit: Commit) -> None:
     if version != (commit.previous or 0) + 1 or commit.columns.get("version") != version:
         raise InvariantBroken("the versions of a commit do not follow each other")
     waits = [w.correlation_id for w in commit.opened] + [s.correlation_id for s in commit.settled]
+    waits += [w.correlation_id for w in commit.climbed]
     operations = [a.operation for a in commit.intents] + list(commit.withdrawn)
     if _has_repeats(waits) or _has_repeats(operations):
         raise InvariantBroken("a commit writes a row once")

@@ -71,6 +71,7 @@ def writes_of(commit: Commit, tables: TaskTables) -> tuple[Write, ...]:
         *_event(commit, tables),
         *(_opened(wait, tables) for wait in commit.opened),
         *(_settle(end, commit, _named(tables.waits, "waits")) for end in commit.settled),
+        *(_climb(wait, _named(tables.waits, "waits")) for wait in commit.climbed),
         *(_intent(row, _named(tables.actions, "actions")) for row in commit.intents),
         *(_withdraw(operation, commit, _named(tables.actions, "actions")) for operation in commit.withdrawn),
         *_release(commit, tables),
@@ -178,6 +179,28 @@ def _settle(end: WaitSettlement, commit: Commit, table: str) -> Write:
             ":open": text(WaitStatus.OPEN),
             ":status": text(end.status),
             ":now": instant(commit.now),
+        },
+    )
+
+
+def _climb(wait: Wait, table: str) -> Write:
+    this_wait = "wait_id = :wait_id AND task_id = :task_id"
+    still_open = "#status = :open"
+    one_below = "rung = :below"
+    return _write(
+        Part.SETTLED,
+        "Update",
+        table,
+        Key=wait_key(wait.tenant, wait.correlation_id),
+        UpdateExpression="SET rung = :rung",
+        ConditionExpression=f"{this_wait} AND {still_open} AND {one_below}",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={
+            ":wait_id": text(wait.wait_id),
+            ":task_id": text(wait.task_id),
+            ":open": text(WaitStatus.OPEN),
+            ":below": number(wait.rung - 1),
+            ":rung": number(wait.rung),
         },
     )
 
