@@ -44,7 +44,7 @@ REFUND: Final[Mapping[str, object]] = {"amount_minor": 45_000, "currency": "EUR"
 
 
 def by_role(question: Question) -> Ruling:
-    """Judge as the refund's policies do, in a few lines: deciding needs the role and distance, going on needs a clerk."""
+    """Judge as the refund's policies do: deciding needs the role and distance, going on needs a clerk."""
     roles = question.principal.roles
     match question.operation:
         case Operation.DECIDE:
