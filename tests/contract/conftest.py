@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import boto3
 import pytest
 
 from local.dynamodb_local import DynamoDbLocal, running
@@ -17,6 +18,7 @@ from tests.fakes.store import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
 
 _tenants = itertools.count(1)
 
@@ -37,6 +39,18 @@ def database() -> Iterator[DynamoDbLocal]:
 def dynamodb(database: DynamoDbLocal) -> "DynamoDBClient":
     """Make the healthy client."""
     return database.client()
+
+
+@pytest.fixture
+def streams(database: DynamoDbLocal) -> "DynamoDBStreamsClient":
+    """Make a reader of the tables' streams."""
+    return boto3.client(
+        "dynamodbstreams",
+        endpoint_url=database.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
 
 
 @pytest.fixture
