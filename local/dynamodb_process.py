@@ -28,6 +28,9 @@ def serve(home: Path, port: int) -> None:
         # It starts sooner than with the optimising compiler, and a test suite ends before that pays.
         "-XX:TieredStopAtLevel=1",
         "-Xmx512m",
+        # A request to end ends the process at once: there is nothing to save, and winding two runtimes down can crash.
+        "-Xrs",
+        "-XX:+ErrorFileToStderr",
         classpath=[str(home / "DynamoDBLocal.jar"), str(home / "DynamoDBLocal_lib" / "*")],
         convertStrings=False,
     )
