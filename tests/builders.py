@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from shared.domain.action import ActionRow, ActionStatus, EffectClass
 from shared.domain.canonical import short_digest
+from shared.domain.change import Ground, stamps_of
 from shared.domain.checkpoint import (
     Business,
     Checkpoint,
@@ -20,9 +21,11 @@ from shared.domain.outbox import Message
 from shared.domain.seal import GENESIS, SealedCheckpoint
 from shared.domain.status import Status
 from shared.domain.wait import OnDeadline, Rung, Wait, WaitKind, WaitRule, WaitSettlement
+from shared.domain.workflow import Workflow
 from shared.ports.inbox import InboxRow
 from shared.ports.task_records import Commit
-from tests.fakes.clock import NOON
+from shared.workflows.registry import discover
+from tests.fakes.clock import NOON, FakeIds
 
 CLERK = PrincipalRef(issuer="https://issuer.test/pool", subject="clerk-1")
 MANAGER = PrincipalRef(issuer="https://issuer.test/pool", subject="manager-7")
@@ -69,6 +72,12 @@ def a_checkpoint(
         status_since=now,
         previous_seal=previous_seal,
     )
+
+
+def a_ground(workflow: Workflow | None = None, *, now: datetime = NOON) -> Ground:
+    """Make what rules stand on."""
+    workflow = workflow or discover()["refund"]
+    return Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, "model-1"), new_id=FakeIds().new)
 
 
 def sealed(checkpoint: Checkpoint, *, seal: str = "c2VhbA==", key_id: str = "seal-key-1") -> SealedCheckpoint:

@@ -10,7 +10,15 @@ from typing import Final
 
 from shared.domain.action import Action, ActionRow, ActionSpec, ActionStatus, EffectClass
 from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus, Basis, approval_digest
-from shared.domain.checkpoint import Attempts, Checkpoint, Fact, RecentEvent, Stamps, recent_with
+from shared.domain.checkpoint import (
+    BECAUSE_CHARACTERS_MAX,
+    Attempts,
+    Checkpoint,
+    Fact,
+    RecentEvent,
+    Stamps,
+    recent_with,
+)
 from shared.domain.evidence import EvidenceRef, evidence_digest
 from shared.domain.identity import operation_key
 from shared.domain.outbox import AnswerWait, ArmTimer, DisarmTimer, Message, PublishEvent, StartExecution
@@ -59,7 +67,7 @@ def stamps_of(workflow: Workflow, model_id: str) -> Stamps:
 
 def begin(task: Checkpoint, *, because: str, ground: Ground) -> Change:
     """Start the next version of a task."""
-    business = task.business.model_copy(update={"because": because})
+    business = task.business.model_copy(update={"because": because[:BECAUSE_CHARACTERS_MAX]})
     execution = task.execution.model_copy(
         update={"recent": recent_with(task, RecentEvent(at=ground.now, what=because[:300]))}
     )
@@ -91,7 +99,9 @@ def move_to(change: Change, *, status: Status, stage: str, ground: Ground) -> Ch
 
 def explain(change: Change, because: str) -> Change:
     """Replace the sentence that says why the task is where it is."""
-    return _with_task(change, business=change.task.business.model_copy(update={"because": because[:500]}))
+    return _with_task(
+        change, business=change.task.business.model_copy(update={"because": because[:BECAUSE_CHARACTERS_MAX]})
+    )
 
 
 def publish(change: Change, event: str, **detail: str | int | bool | None) -> Change:

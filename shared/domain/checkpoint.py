@@ -25,6 +25,8 @@ CHECKPOINT_BYTES_MAX: Final = 40_000
 # No step of a live task takes this long: the longest function runs for a minute, the longest retry pause is this.
 CHECK_UP: Final = timedelta(minutes=15)
 WATCH_SHARDS: Final = tuple(f"live#{digit:x}" for digit in range(16))
+# A sentence says why; what is longer is evidence.
+BECAUSE_CHARACTERS_MAX: Final = 500
 # The window shows the last few events; everything older is in the append-only history.
 RECENT_MAX: Final = 6
 
@@ -69,7 +71,7 @@ class Business(Record):
     workflow: Name
     stage: Name
     status: Status
-    because: Annotated[str, Field(max_length=500)]
+    because: Annotated[str, Field(max_length=BECAUSE_CHARACTERS_MAX)]
     owner: PrincipalRef
     request: Arguments
     request_version: Annotated[int, Field(ge=1)]
@@ -233,10 +235,18 @@ def _check_at(checkpoint: Checkpoint) -> datetime:
     return datetime.fromtimestamp((whole + 2) * CHECK_UP.total_seconds(), tz=UTC)
 
 
+# What people and workflows put in: a value that is nothing is a value there, and part of a digest.
+_TYPED_VALUES: Final = frozenset({"request", "arguments", "values"})
+
+
 def _without_nothing(value: Json) -> Json:
     # An absent field and its default read the same; leaving it out keeps a checkpoint under two kilobytes.
     if isinstance(value, dict):
-        return {k: _without_nothing(v) for k, v in value.items() if v is not None and v not in ([], {})}
+        return {
+            k: v if k in _TYPED_VALUES else _without_nothing(v)
+            for k, v in value.items()
+            if k in _TYPED_VALUES or (v is not None and v not in ([], {}))
+        }
     if isinstance(value, list):
         return [_without_nothing(item) for item in value]
     return value
