@@ -1,6 +1,7 @@
 """The checkpoint: what is stored is what is read back, and it stays small."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -103,7 +104,7 @@ def test_the_stored_body_is_text_in_canonical_form() -> None:
     ],
     ids=["float", "text for number", "unknown field", "unknown status", "missing field", "cut off", "empty", "null"],
 )
-def test_a_body_of_another_form_is_no_checkpoint(damage) -> None:  # type: ignore[no-untyped-def]
+def test_a_body_of_another_form_is_no_checkpoint(damage: Callable[[str], str]) -> None:
     """R6: reading is strict: what the contract does not know is refused."""
     with pytest.raises(ValueError, match=r".+"):
         decode_checkpoint(damage(encode_checkpoint(a_checkpoint())))
