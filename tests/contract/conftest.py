@@ -67,7 +67,14 @@ def stores(request: pytest.FixtureRequest) -> Stores:
     return real_stores(request.getfixturevalue("dynamodb"))
 
 
-@pytest.fixture
-def faults(database: DynamoDbLocal) -> Faults:
-    """A client of its own whose calls can be made to fail, beside the healthy one."""
+@pytest.fixture(scope="session")
+def failing(database: DynamoDbLocal) -> Faults:
+    """Make one client whose calls can be made to fail: making a client takes longer than a test does."""
     return Faults(database.client())
+
+
+@pytest.fixture
+def faults(failing: Faults) -> Faults:
+    """Hand out the failing client as new."""
+    failing.forget()
+    return failing

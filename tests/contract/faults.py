@@ -70,6 +70,12 @@ class Faults:
         client.meta.events.register("before-call.dynamodb", cast("Callable[..., None]", self._before))
         client.meta.events.register("after-call.dynamodb", self._after)
 
+    def forget(self) -> None:
+        """Plan nothing and remember nothing."""
+        self.sent.clear()
+        self._planned.clear()
+        self._losing.clear()
+
     def plan(self, operation: str, *faults: Refusal | Answer | Lost | Unreachable | None) -> None:
         """Let the operation's next calls meet these; None lets one pass."""
         self._planned[operation].extend(faults)
