@@ -202,7 +202,8 @@ def _may_repeat_key(row: ActionRow, rules: EffectRules, *, now: datetime) -> boo
         return False
     if rules.key_window is None or row.first_sent_at is None:
         return True
-    return now < row.first_sent_at + rules.key_window
+    # The key has to be remembered when the request arrives, and a send may take as long as its lease.
+    return now + ACTION_LEASE < row.first_sent_at + rules.key_window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
