@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -239,6 +239,41 @@ def test_a_task_settles_its_own_waits_only(stores: Stores, key: TaskKey) -> None
         stores.records.commit(a_commit(a_checkpoint(other), attempt=2, settled=[settlement_of(wait)]))
 
 
+def test_a_wait_climbs_one_rung_at_a_time(stores: Stores, key: TaskKey) -> None:
+    """B67: the rung that was armed is climbed once; late, repeated and skipping climbs change nothing."""
+    wait = a_wait(key)
+    higher = wait.model_copy(update={"rung": 1})
+    stores.records.commit(a_commit(a_checkpoint(key), opened=[wait]))
+    with pytest.raises(WaitSettled):
+        stores.records.commit(
+            a_commit(a_checkpoint(key, version=2), attempt=2, climbed=[wait.model_copy(update={"rung": 2})])
+        )
+
+    stores.records.commit(a_commit(a_checkpoint(key, version=2), attempt=3, climbed=[higher], messages=[START]))
+
+    assert stores.waits.get(wait.tenant, wait.correlation_id) == higher
+    with pytest.raises(WaitSettled):
+        stores.records.commit(a_commit(a_checkpoint(key, version=3), attempt=4, climbed=[higher]))
+    assert stores.waits.get(wait.tenant, wait.correlation_id) == higher
+
+
+@pytest.mark.parametrize("gone", ["settled", "never there", "another wait"])
+def test_only_an_open_wait_climbs(stores: Stores, key: TaskKey, gone: str) -> None:
+    """B64, B67: a reminder for a wait that has ended, or for none, is refused and makes no row."""
+    wait = a_wait(key)
+    stores.records.commit(a_commit(a_checkpoint(key), opened=[] if gone == "never there" else [wait]))
+    if gone == "settled":
+        stores.records.commit(a_commit(a_checkpoint(key, version=2), attempt=2, settled=[settlement_of(wait)]))
+    before = stores.waits.get(wait.tenant, wait.correlation_id)
+    version = 3 if gone == "settled" else 2
+    higher = wait.model_copy(update={"rung": 1} | ({"wait_id": "wai_other"} if gone == "another wait" else {}))
+
+    with pytest.raises(WaitSettled):
+        stores.records.commit(a_commit(a_checkpoint(key, version=version), attempt=3, climbed=[higher]))
+
+    assert stores.waits.get(wait.tenant, wait.correlation_id) == before
+
+
 def test_a_commit_holds_only_under_its_lease(stores: Stores, key: TaskKey) -> None:
     """B20: once another attempt took the lease, the first one's commit is refused; the holder's releases it."""
     stores.records.commit(a_commit(a_checkpoint(key)))
@@ -334,6 +369,10 @@ def _foreign_wait(key: TaskKey, other: TaskKey) -> Commit:
     return a_commit(a_checkpoint(key), opened=[a_wait(other)])
 
 
+def _foreign_climb(key: TaskKey, other: TaskKey) -> Commit:
+    return a_commit(a_checkpoint(key), climbed=[a_wait(other)])
+
+
 def _foreign_settlement(key: TaskKey, other: TaskKey) -> Commit:
     return a_commit(a_checkpoint(key), settled=[settlement_of(a_wait(other))])
 
@@ -350,13 +389,28 @@ def _twice(key: TaskKey, _: TaskKey) -> Commit:
     return a_commit(a_checkpoint(key), opened=[a_wait(key), a_wait(key)])
 
 
+def _climbed_and_settled(key: TaskKey, _: TaskKey) -> Commit:
+    wait = a_wait(key)
+    return a_commit(a_checkpoint(key), climbed=[wait], settled=[settlement_of(wait)])
+
+
 def _intended_and_withdrawn(key: TaskKey, _: TaskKey) -> Commit:
     row = an_action_row(key)
     return a_commit(a_checkpoint(key), intents=[row], withdrawn=[row.operation])
 
 
 @pytest.mark.parametrize(
-    "make", [_foreign_wait, _foreign_settlement, _foreign_intent, _foreign_event, _twice, _intended_and_withdrawn]
+    "make",
+    [
+        _foreign_wait,
+        _foreign_climb,
+        _foreign_settlement,
+        _foreign_intent,
+        _foreign_event,
+        _twice,
+        _climbed_and_settled,
+        _intended_and_withdrawn,
+    ],
 )
 def test_a_commit_writes_its_own_rows_once(
     stores: Stores, key: TaskKey, make: Callable[[TaskKey, TaskKey], Commit]
@@ -518,6 +572,28 @@ def test_a_task_leaves_the_list_when_its_status_changes(stores: Stores, key: Tas
     assert stores.records.queue(key.tenant, "ready", limit=5).entries == ()
     (entry,) = stores.records.queue(key.tenant, "needs_review", limit=5).entries
     assert entry.version == 2
+
+
+def test_the_sweep_is_shown_live_tasks_that_are_due(stores: Stores, tenant: str) -> None:
+    """O3: by shard, longest due first, no more than asked for; closed and quarantined tasks are left alone."""
+    tasks = {n: a_checkpoint(a_task_key(n * 16 + 7, tenant=tenant), now=NOON + timedelta(hours=n)) for n in range(1, 6)}
+    for number, task in sorted(tasks.items(), reverse=True):
+        stores.records.commit(a_commit(task, attempt=number))
+    closed = a_checkpoint(tasks[2].key, version=2, status=Status.COMPLETED, now=NOON + timedelta(hours=2))
+    stores.records.commit(a_commit(closed, attempt=9))
+    _quarantine(stores, tasks[3].key)
+
+    def due(before: timedelta, *, limit: int = 1000) -> list[TaskKey]:
+        found = stores.records.overdue("live#7", before=NOON + before, limit=limit)
+        return [key for key in found if key.tenant == tenant]
+
+    assert due(timedelta(days=1)) == [tasks[1].key, tasks[4].key, tasks[5].key]
+    assert due(timedelta(minutes=30)) == []
+    first_due = datetime.fromisoformat(str(head_columns(tasks[1])["check_at"])) - NOON
+    assert due(first_due) == [tasks[1].key]
+    assert due(first_due - timedelta(milliseconds=1)) == []
+    assert len(stores.records.overdue("live#7", before=NOON + timedelta(days=1), limit=1)) == 1
+    assert stores.records.overdue("live#unheard", before=NOON + timedelta(days=1), limit=5) == ()
 
 
 def test_a_body_is_stored_as_the_bytes_it_was(stores: Stores, key: TaskKey) -> None:

@@ -262,7 +262,7 @@ def _named(table: str | None, kind: str) -> str:
 
 def _require_own_rows(commit: Commit) -> None:
     key, version = commit.key, commit.checkpoint.version
-    owners = {(wait.tenant, wait.task_id) for wait in commit.opened}
+    owners = {(wait.tenant, wait.task_id) for wait in (*commit.opened, *commit.climbed)}
     owners |= {(row.tenant, row.task_id) for row in commit.intents}
     tenants = {end.tenant for end in commit.settled} | ({commit.inbox.tenant} if commit.inbox else set())
     if owners - {(key.tenant, key.task_id)} or tenants - {key.tenant}:
