@@ -15,6 +15,7 @@ from shared.domain.action import (
     ActionRow,
     ActionSpec,
     ActionStatus,
+    Arguments,
     EffectClass,
     EffectRules,
     ToolOutcome,
@@ -247,9 +248,9 @@ def test_pauses_grow_and_are_bounded() -> None:
         {"amount_minor": True},
     ],
 )
-def test_the_digest_of_an_action_covers_every_argument(other: dict[str, str | int | bool]) -> None:
+def test_the_digest_of_an_action_covers_every_argument(other: Arguments) -> None:
     """B03: another amount, payee, currency, extra argument or type is another action."""
-    arguments: dict[str, str | int | bool | None] = {"amount_minor": 820, "payee": "V-204", "currency": "EUR"}
+    arguments: Arguments = {"amount_minor": 820, "payee": "V-204", "currency": "EUR"}
 
     assert an_action(arguments).digest != an_action(arguments | other).digest
 
@@ -265,9 +266,7 @@ def test_the_digest_of_an_action_covers_its_tool_and_key() -> None:
     assert len(digests) == 4
 
 
-def an_action(
-    arguments: dict[str, str | int | bool | None], *, tool: str = "refund", operation: str = "acme:tsk:v1:1:refund"
-) -> Action:
+def an_action(arguments: Arguments, *, tool: str = "refund", operation: str = "acme:tsk:v1:1:refund") -> Action:
     """Make an action."""
     return Action(
         operation=operation,

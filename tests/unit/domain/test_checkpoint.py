@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from shared.domain.action import Action, ActionSpec, ActionStatus, EffectClass
+from shared.domain.action import Action, ActionSpec, ActionStatus, Arguments, EffectClass
 from shared.domain.change import begin
 from shared.domain.checkpoint import (
     BECAUSE_CHARACTERS_MAX,
@@ -37,7 +37,7 @@ def with_execution(task: Checkpoint, **fields: object) -> Checkpoint:
     return task.model_copy(update={"execution": task.execution.model_copy(update=fields)})
 
 
-def an_action(arguments: dict[str, str | int | bool | None]) -> Action:
+def an_action(arguments: Arguments) -> Action:
     """Make an action with these arguments."""
     return Action(
         operation="acme:tsk:v1:1:pay",
@@ -57,7 +57,7 @@ def test_a_checkpoint_is_read_back_as_it_was_stored() -> None:
 
 
 @pytest.mark.parametrize("arguments", [{}, {"memo": None}, {"memo": "", "count": 0, "ok": False}])
-def test_arguments_without_a_value_survive_storage(arguments: dict[str, str | int | bool | None]) -> None:
+def test_arguments_without_a_value_survive_storage(arguments: Arguments) -> None:
     """B09: an empty or absent value of an action is part of its digest, so storage may not tidy it away."""
     task = with_execution(a_checkpoint(), actions=(an_action(arguments),))
 
