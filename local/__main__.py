@@ -89,10 +89,10 @@ def _token(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from local import walkthrough  # noqa: PLC0415 - the other commands do without it
+    from local.walkthrough import run  # noqa: PLC0415 - the other commands do without it
 
     with instance.running(DEMO.name, port=options.port, tell=_told()) as deployed:
-        return walkthrough.run(deployed)
+        return run(deployed)
 
 
 def _told() -> Callable[[str], None]:

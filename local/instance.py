@@ -83,16 +83,24 @@ class Instance:
 
 
 def start(place: Place, *, port: int | None, tell: Tell) -> Instance:
-    """Start the local AWS of a place, deploy to it and seed it. What an earlier run left half-finished is ended first.
+    """Start the local AWS of a place, deploy to it, seed it, and leave it running.
+
+    What an earlier command left half-finished is ended first.
 
     Args:
         port: a loopback port for the emulator, or ``None`` for a free one.
         tell: told in a few words what is being done.
 
     Raises:
-        LocalProblem: something is missing or failed. Nothing is left running.
+        LocalProblem: something is missing or failed, or another command is at work here. Nothing new is left running.
     """
-    heal(place, tell=tell)
+    with place.held():
+        return _start(place, port=port, tell=tell)
+
+
+def _start(place: Place, *, port: int | None, tell: Tell) -> Instance:
+    if _end(place):
+        tell("an earlier run had not been ended; it is now")
     if port is not None:
         require_free(port)
     synth = deploy.begin_synth(place)
@@ -107,7 +115,7 @@ def start(place: Place, *, port: int | None, tell: Tell) -> Instance:
         seed.seed(place, aws, outputs)
     except BaseException:
         synth.abandon()
-        end(place)
+        _end(place)
         raise
     place.ready.touch()
     return Instance(place=place, aws=aws, outputs=outputs)
@@ -121,17 +129,18 @@ def attach(place: Place) -> Instance | None:
     return Instance(place=place, aws=LocalAws(port=running.port), outputs=deploy.read_outputs(place))
 
 
-def heal(place: Place, *, tell: Tell) -> None:
-    """End whatever an earlier run of this place left, so that a new one begins from nothing."""
-    if end(place):
-        tell("an earlier run had not been ended; it is now")
-
-
 def end(place: Place) -> bool:
     """End everything of a place and forget its passwords; answer whether anything was running.
 
-    It is not interrupted by Ctrl-C: a second one would leave servers behind.
+    Raises:
+        LocalProblem: another command is at work here.
     """
+    with place.held():
+        return _end(place)
+
+
+def _end(place: Place) -> bool:
+    # A second Ctrl-C must not leave servers behind.
     with uninterrupted():
         place.ready.unlink(missing_ok=True)
         place.users.unlink(missing_ok=True)
@@ -144,14 +153,18 @@ def running(name: str, *, port: int | None = None, tell: Tell = lambda _: None) 
     """A deployed local AWS for as long as the block lasts; ended however the block ends.
 
     Args:
-        name: names the state folder below ``.local``; two blocks of one name exclude each other.
+        name: names the state folder below ``.local``.
+
+    Raises:
+        LocalProblem: something is missing or failed, or a block of the same name is at work.
     """
     place = Place(name=name)
-    instance = start(place, port=port, tell=tell)
-    try:
-        yield instance
-    finally:
-        end(place)
+    with place.held():
+        instance = _start(place, port=port, tell=tell)
+        try:
+            yield instance
+        finally:
+            _end(place)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -53,6 +56,24 @@ class Place:
         folder = self.folder / "tmp"
         folder.mkdir(exist_ok=True)
         return folder
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the place to one command for as long as the block lasts.
+
+        So what is found in it is left over from a command that has ended, never in use by one that has not.
+
+        Raises:
+            LocalProblem: another command has it.
+        """
+        with (self.folder / "command.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise LocalProblem(
+                    f"Another command is at work in {self.folder} right now.", "Wait until it has ended, or end it."
+                ) from error
+            yield
 
     def log(self, name: str) -> Path:
         """The log of one program."""
