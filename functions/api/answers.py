@@ -11,7 +11,7 @@ from shared.domain.instants import Instant
 class Answer(BaseModel):
     """Base of every answer."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, defer_build=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
 
     @classmethod
     def of(cls, source: object) -> Self:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -29,12 +28,7 @@ _NOT_OURS: Final = ("HTTPValidationError", "ValidationError", "ResponseValidatio
 
 
 def description_of(application: APIGatewayHttpResolver, workflows: Mapping[str, Workflow]) -> str:
-    """Return the description as JSON, made once per process."""
-    return _describe(application, tuple(workflows.values()))
-
-
-@cache
-def _describe(application: APIGatewayHttpResolver, workflows: tuple[Workflow, ...]) -> str:
+    """Return the description as JSON."""
     made: dict[str, Any] = json.loads(
         application.get_openapi_json_schema(
             title=TITLE,
@@ -49,7 +43,7 @@ def _describe(application: APIGatewayHttpResolver, workflows: tuple[Workflow, ..
     for name in _NOT_OURS:
         schemas.pop(name, None)
     schemas.update(_answer_schemas())
-    _name_requests(schemas, workflows)
+    _name_requests(schemas, tuple(workflows.values()))
     for known in _described():
         made["paths"][_template(known)][known.method.lower()]["responses"] = _responses(known)
     return json.dumps(made)
@@ -58,7 +52,7 @@ def _describe(application: APIGatewayHttpResolver, workflows: tuple[Workflow, ..
 def _answer_schemas() -> dict[str, Any]:
     models = {known.answer for known in _described() if known.answer} | {ProblemAnswer}
     ordered = sorted(models, key=lambda model: model.__name__)
-    _, schema = models_json_schema([(model, "serialization") for model in ordered], ref_template=_REFERENCE)
+    _, schema = models_json_schema([(model, "validation") for model in ordered], ref_template=_REFERENCE)
     definitions: dict[str, Any] = schema["$defs"]
     return definitions
 
@@ -74,7 +68,7 @@ def _name_requests(schemas: dict[str, Any], workflows: tuple[Workflow, ...]) -> 
                 "type": "string",
                 "description": "Outside words; kept as evidence, read by people and models, obeyed by nobody",
             }
-        name = workflow.request.__name__
+        name = f"{''.join(word.capitalize() for word in workflow.name.split('_'))}Request"
         schemas[name] = schema
         names.append(name)
     for body in ("StartTaskBody", "AmendTaskBody"):

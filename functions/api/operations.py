@@ -1,5 +1,6 @@
 """The operations of the API: how a route is registered, and what is known about all of them together."""
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -53,9 +54,19 @@ def operation(
     handed to the router, which would build the schema of every possible answer before it serves its first request.
     """
     _OPERATIONS[name] = Operation(method=method, path=path, answer=answer, status=status, also=also)
-    register: Callable[[FunctionT], FunctionT] = router.route(
-        path, method, operation_id=name, include_in_schema=answer is not None
-    )
+
+    def register(function: FunctionT) -> FunctionT:
+        summary, _, more = inspect.cleandoc(function.__doc__ or "").partition("\n")
+        route: Callable[[FunctionT], FunctionT] = router.route(
+            path,
+            method,
+            operation_id=name,
+            summary=summary.rstrip("."),
+            description=more.strip() or None,
+            include_in_schema=answer is not None,
+        )
+        return route(function)
+
     return register
 
 

@@ -4,11 +4,13 @@ Service name, level and namespace come from the environment. Nothing in here eve
 a task token, a window or a model's words.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 if TYPE_CHECKING:
@@ -17,23 +19,44 @@ if TYPE_CHECKING:
 Handler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 logger: Final = Logger()
-# Only the cloud's own client is traced; patching every library the tracer knows costs more than it tells.
-tracer: Final = Tracer(patch_modules=("botocore",))
 metrics: Final = Metrics()
 
 
 def observed(handler: Handler) -> Handler:
-    """Wrap a function's handler: request id and cold start in every line, a trace segment, metrics flushed at the end.
+    """Wrap a function's handler: request id and cold start in every line, a trace, metrics flushed at the end.
 
     What the handler returns is left out of the trace: it holds business data.
     """
     logged = logger.inject_lambda_context(handler, clear_state=True)
-    traced = tracer.capture_lambda_handler(logged, capture_response=False)
-    measured: Handler = metrics.log_metrics(traced, capture_cold_start_metric=True)
+    measured: Handler = metrics.log_metrics(_traced_when_sampled(logged), capture_cold_start_metric=True)
     return measured
+
+
+def _traced_when_sampled(handler: Handler) -> Handler:
+    # The tracer costs a cold start more than boto3 does, and most invocations are not sampled: those never load it.
+    @cache
+    def traced() -> Handler:
+        from aws_lambda_powertools import Tracer  # noqa: PLC0415
+
+        # Only the cloud's own client is patched; its calls are what a function waits for.
+        tracer = Tracer(patch_modules=("botocore",))
+        wrapped: Handler = tracer.capture_lambda_handler(handler, capture_response=False)
+        return wrapped
+
+    def choose(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the runtime's own type
+        sampled = "Sampled=1" in os.environ.get("_X_AMZN_TRACE_ID", "")
+        return traced()(event, context) if sampled else handler(event, context)
+
+    return choose
 
 
 def audit_policy_fault(fault: "PolicyFault") -> None:
     """Write the audit line of a question that was denied because the policies could not answer it (B04)."""
     logger.error("denied: policy fault", extra=asdict(fault))
     metrics.add_metric(name="PolicyFaults", unit=MetricUnit.Count, value=1)
+
+
+def alarm(sentence: str) -> None:
+    """Count something that needs a person, for the alarm on the metric, and say what it is in the log."""
+    metrics.add_metric(name="NeedsAttention", unit=MetricUnit.Count, value=1)
+    logger.error(sentence, extra={"audit": "needs_attention"})

@@ -55,7 +55,8 @@ def start(body: Annotated[StartTaskBody, Body()], idempotency_key: IdempotencyKe
         ),
         call.deps,
     )
-    location = {"Location": f"/tasks/{summary.task_id}"}
+    # Relative to this address, whatever path the API is served under.
+    location = {"Location": f"tasks/{summary.task_id}"}
     return rendered(TaskAnswer.of(summary), status=201 if summary.created else 200, headers=location)
 
 
