@@ -6,8 +6,9 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBRecord
 
 from shared.adapters.dynamodb.outbox import read_outbox
+from shared.domain.errors import EngineError
 from shared.runtime import wiring
-from shared.runtime.observability import observed
+from shared.runtime.observability import logger, observed
 from shared.usecases.deliver import deliver
 
 
@@ -20,4 +21,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
 
 def _deliver(record: DynamoDBRecord) -> None:
     image = record.raw_event["dynamodb"]["NewImage"]
-    deliver(read_outbox(image), wiring.deliver())
+    try:
+        deliver(read_outbox(image), wiring.deliver())
+    except EngineError as error:
+        logger.warning(error.message, extra={"code": error.code, "disposition": error.disposition})
+        raise

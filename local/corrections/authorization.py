@@ -33,15 +33,28 @@ def _action(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _resource(original: Any, service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any) -> Any:
-    """A task token belongs to the state machine whose execution waits for it; the emulator takes it for nobody's."""
+    """A task token belongs to the machine whose execution waits for it; the emulator takes it for nobody's."""
     found = original(service, method, path, headers, body, *rest)
+    if service == "scheduler" and isinstance(found, str):
+        return _in_its_group(found, body, rest[0] if rest else {})
     if service != "states":
         return found
-    try:
-        token = json.loads(body or b"{}").get("taskToken")
-    except (ValueError, AttributeError):
-        return found
+    token = _field(body, "taskToken")
     return MACHINE_OF_TOKEN.get(token, found) if isinstance(token, str) else found
+
+
+def _in_its_group(found: str, body: bytes, query: Mapping[str, Any]) -> str:
+    """A schedule's ARN names its group; the emulator takes every schedule for one of the default group."""
+    named = query.get("groupName") or _field(body, "GroupName")
+    group = named[0] if isinstance(named, list) else named
+    return found.replace(":schedule/default/", f":schedule/{group}/", 1) if isinstance(group, str) else found
+
+
+def _field(body: bytes, name: str) -> Any:
+    try:
+        return json.loads(body or b"{}").get(name)
+    except (ValueError, AttributeError):
+        return None
 
 
 def _origin(original: Any, source_ip: str, _secure_transport: bool) -> Any:  # noqa: FBT001 - the emulator's signature

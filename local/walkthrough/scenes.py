@@ -100,7 +100,7 @@ def l6(story: Story, observer: Observer) -> None:
     refunds = observer.refunds("ord-1001")
     story.expect("refunds in the bank's ledger", 1, len(refunds))
     key = f"acme:{task_id}:v1:1:issue_refund"
-    story.expect("the key that reached the bank", key, refunds[0]["idempotency_key"])
+    story.expect("the key that reached the bank", key, refunds[0]["key"])
     observer.until(lambda: observer.execution_status(task_id) == "SUCCEEDED" or None, "the execution has ended")
     states = observer.states(task_id)
     story.expect("how often it reconciled the unknown outcome", 1, states.count("Reconcile outcome"))

@@ -147,6 +147,7 @@ def deliver() -> DeliverDeps:
     from shared.adapters.scheduler.timers import SchedulerTimers
     from shared.adapters.stepfunctions.executions import StepFunctionsExecutions
     from shared.adapters.system import SystemClock
+    from shared.runtime.observability import alarm
     from shared.runtime.settings import DeliverSettings
 
     settings = DeliverSettings.read()
@@ -162,6 +163,7 @@ def deliver() -> DeliverDeps:
             role_arn=settings.schedule_role_arn,
             clock=SystemClock(),
         ),
+        alarm=alarm,
     )
 
 

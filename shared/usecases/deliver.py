@@ -2,6 +2,7 @@
 
 from functools import singledispatch
 
+from shared.domain.errors import InvariantBroken
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import (
     AnswerWait,
@@ -25,7 +26,7 @@ def deliver(row: OutboxRow, deps: DeliverDeps) -> None:
     If killed here:
         The row is still there and is delivered again from its first message.
     """
-    # Timers last: one that is refused must not keep an answer from a person who waits for it.
+    # Timers last: one that cannot be set now must not keep an answer from a person who waits for it.
     for message in sorted(row.messages, key=lambda m: isinstance(m, ArmTimer | DisarmTimer)):
         _deliver(message, row.key, deps)
     deps.outbox.remove(row)
@@ -53,7 +54,11 @@ def _(message: AnswerWait, key: TaskKey, deps: DeliverDeps) -> None:
 
 @_deliver.register
 def _(message: ArmTimer, key: TaskKey, deps: DeliverDeps) -> None:
-    deps.timers.arm(key, message)
+    try:
+        deps.timers.arm(key, message)
+    except InvariantBroken as refused:
+        # Refused for good. The wait row still owns its deadline and the sweep ends it; people have to know, though.
+        deps.alarm(f"no timer for {message.wait_id} of {key.task_id}: {refused.message}")
 
 
 @_deliver.register

@@ -1,6 +1,6 @@
 """What the use cases are wired with."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shared.domain.workflow import Workflow
@@ -98,6 +98,8 @@ class DeliverDeps:
     executions: Executions
     events: EventBus
     timers: Timers
+    # Called with a sentence when something needs a person although nothing is lost.
+    alarm: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

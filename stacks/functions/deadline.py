@@ -6,6 +6,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from stacks.acknowledge import acknowledge_wildcard
 from stacks.python_function import Workshop, python_function
 from stacks.references import DataReferences, allow
 
@@ -58,6 +59,11 @@ class DeadlineFunction(Construct):
         group = str(self.group.name)
         schedules = f"arn:{Aws.PARTITION}:scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule/{group}/wai_*"
         allow(function, ("scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"), schedules)
+        acknowledge_wildcard(
+            schedules,
+            on=function.role or function,
+            because="A timer is named after its wait, which is made at run time; the group is ours.",
+        )
         function.add_to_role_policy(
             iam.PolicyStatement(
                 actions=["iam:PassRole"],

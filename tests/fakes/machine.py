@@ -16,6 +16,7 @@ from functions.open_wait.handler import OpenWaitInput, OpenWaitOutput
 from functions.perform.handler import PerformInput, PerformOutput
 from functions.propose.handler import ProposeInput, ProposeOutput
 from functions.wake.handler import WakeInput
+from shared.domain.errors import EngineError
 from shared.domain.identity import TaskKey
 from shared.domain.instants import parse_instant
 from shared.domain.workflow import Workflow
@@ -212,7 +213,12 @@ class Machine:
     def _deliver_deps(self) -> DeliverDeps:
         p = self.process()
         return DeliverDeps(
-            outbox=p.outbox, tokens=p.tokens, executions=p.executions, events=p.event_bus, timers=p.timers
+            outbox=p.outbox,
+            tokens=p.tokens,
+            executions=p.executions,
+            events=p.event_bus,
+            timers=p.timers,
+            alarm=self.world.alarms.append,
         )
 
     def _start(self) -> bool:
@@ -435,7 +441,9 @@ class Machine:
         """Keep the error that a function ended with; a failed expectation of a test is none."""
         if isinstance(error, AssertionError):
             raise error
-        self.errors.append((function, type(error).__name__, str(error)))
+        # A function that the machine does not call has no frame that renames its errors.
+        name = error.disposition.name.title() if isinstance(error, EngineError) else type(error).__name__
+        self.errors.append((function, name, str(error)))
 
 
 @cache

@@ -151,6 +151,7 @@ class World:
     # One per tool; a tool without a downstream has no function deployed.
     downstreams: dict[str, Downstream] = field(default_factory=dict)
     events: list[tuple[TaskKey, PublishEvent]] = field(default_factory=list)
+    alarms: list[str] = field(default_factory=list)
 
     _index: dict[str, Head] | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
