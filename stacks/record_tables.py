@@ -5,7 +5,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.records import PURGE_ATTRIBUTE, QUEUE_INDEX, QUEUE_PROJECTION, RECORD_KINDS, TEXT, RecordKind
+from stacks.records import PURGE_ATTRIBUTE, RECORD_KINDS, TEXT, RecordKind
 from stacks.stage import Stage
 
 
@@ -42,12 +42,12 @@ class RecordTables(Construct):
             deletion_protection=not stage.is_disposable,
             removal_policy=RemovalPolicy.DESTROY if stage.is_disposable else RemovalPolicy.RETAIN,
         )
-        if kind.has_queue_index:
+        for index in kind.indexes:
             table.add_global_secondary_index(
-                index_name=QUEUE_INDEX,
-                partition_key=dynamodb.Attribute(name="queue", type=TEXT),
-                sort_key=dynamodb.Attribute(name="since", type=TEXT),
-                projection_type=dynamodb.ProjectionType.INCLUDE,
-                non_key_attributes=list(QUEUE_PROJECTION),
+                index_name=index.name,
+                partition_key=dynamodb.Attribute(name=index.partition, type=TEXT),
+                sort_key=dynamodb.Attribute(name=index.sort, type=TEXT),
+                projection_type=dynamodb.ProjectionType.INCLUDE if index.shows else dynamodb.ProjectionType.KEYS_ONLY,
+                non_key_attributes=list(index.shows) or None,
             )
         return table

@@ -13,10 +13,6 @@ from aws_cdk import aws_dynamodb as dynamodb
 # Attribute that holds the epoch second after which DynamoDB may drop a row. No decision is ever taken from its absence.
 PURGE_ATTRIBUTE: Final = "purge_at"
 
-# The operators' list of tasks: by tenant and status, oldest first. A list for people; never read to decide.
-QUEUE_INDEX: Final = "queue"
-QUEUE_PROJECTION: Final = ("workflow", "stage", "owner", "due_at", "version")
-
 TEXT: Final = dynamodb.AttributeType.STRING
 NUMBER: Final = dynamodb.AttributeType.NUMBER
 
@@ -30,6 +26,17 @@ class SortKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """Another way to list a kind. A list only: whoever acts on a row reads the row itself first."""
+
+    name: str
+    partition: str
+    sort: str
+    # What the list shows beside the keys; nothing makes it a list of keys.
+    shows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKind:
     """One table: its key, and the few things that set it apart."""
 
@@ -37,7 +44,7 @@ class RecordKind:
     partition: str
     sort: SortKey | None = None
     is_purged: bool = False
-    has_queue_index: bool = False
+    indexes: tuple[Index, ...] = ()
     has_stream: bool = False
 
     @property
@@ -51,9 +58,16 @@ class RecordKind:
         return f"{self.name.upper()}_TABLE"
 
 
+# The operators' queue: by tenant and status, oldest first.
+QUEUE: Final = Index(
+    name="queue", partition="queue", sort="since", shows=("workflow", "stage", "owner", "due_at", "version")
+)
+# The sweep's list: only live tasks are in it, those that are due for a check-up first.
+WATCH: Final = Index(name="watch", partition="watch", sort="check_at")
+
 RECORD_KINDS: Final = (
     # Progress: where each task stands. Written in one commit.
-    RecordKind(name="heads", partition="task", has_queue_index=True),
+    RecordKind(name="heads", partition="task", indexes=(QUEUE, WATCH)),
     RecordKind(name="checkpoints", partition="task", sort=SortKey("version", NUMBER)),
     RecordKind(name="waits", partition="correlation"),
     RecordKind(name="tokens", partition="wait", is_purged=True),

@@ -15,7 +15,7 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from stacks.data_stack import DATA_KEY_PARAMETER, OUTBOX_STREAM_PARAMETER, SEAL_KEY_PARAMETER
-from stacks.records import RECORD_KINDS
+from stacks.records import RECORD_KINDS, Index
 from stacks.stage import Stage
 
 # What a service asks of the key on behalf of whoever reads, and of whoever writes.
@@ -83,9 +83,9 @@ class Table:
         allow(function, actions, self.arn)
         self.data_key.allow_use(function, actions, through="dynamodb")
 
-    def grant_index(self, function: lambda_.Function, index: str) -> None:
+    def grant_index(self, function: lambda_.Function, index: Index) -> None:
         """Allow to query one index, and only that."""
-        allow(function, ("dynamodb:Query",), f"{self.arn}/index/{index}")
+        allow(function, ("dynamodb:Query",), f"{self.arn}/index/{index.name}")
         self.data_key.allow_use(function, ("dynamodb:Query",), through="dynamodb")
 
 

@@ -23,13 +23,14 @@ WAKE_SECONDS_MAX: Final = 25
 PROPOSE_SECONDS_MAX: Final = 65
 PERFORM_SECONDS_MAX: Final = 25
 
-# Infrastructure blips. Wake decides and commits under a condition, so it may always be asked again.
+# Infrastructure blips, a dead worker among them. Wake decides and commits under a condition: ask it again at any time.
 BLIPS: Final = (
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
     "Lambda.TooManyRequestsException",
     "Lambda.Unknown",
+    "Runtime.ExitError",
     "Sandbox.Timedout",
     "States.Timeout",
 )

@@ -6,7 +6,7 @@ from constructs import Construct
 from stacks.acknowledge import acknowledge_wildcard
 from stacks.identity import Identity
 from stacks.python_function import Workshop, python_function
-from stacks.records import QUEUE_INDEX
+from stacks.records import QUEUE
 from stacks.references import DataReferences
 
 
@@ -43,7 +43,7 @@ class ApiFunction(Construct):
         get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
         put, update, check = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"
         tables["heads"].grant(self.function, *get, put, update, check)
-        tables["heads"].grant_index(self.function, QUEUE_INDEX)
+        tables["heads"].grant_index(self.function, QUEUE)
         tables["checkpoints"].grant(self.function, *get, put)
         tables["waits"].grant(self.function, *get, put, update, check)
         tables["inbox"].grant(self.function, *get, put)

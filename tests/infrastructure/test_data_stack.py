@@ -1,6 +1,7 @@
 """What the data stack promises: nothing that cannot be made again is lost by a deployment or a deletion."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -124,16 +125,34 @@ def test_the_outbox_streams_what_is_staged(production: Assembly) -> None:
     assert streams == {"holdfast-prod-outbox": "NEW_IMAGE"}
 
 
+def indexes_of(assembly: Assembly, kind: str) -> dict[str, dict[str, Any]]:
+    """The indexes of a kind's table by their names."""
+    table = assembly.data.properties("AWS::DynamoDB::Table", TableName=f"holdfast-prod-{kind}")
+    return {index["IndexName"]: index for index in table.get("GlobalSecondaryIndexes", [])}
+
+
 def test_the_queue_index_holds_what_an_operator_lists(production: Assembly) -> None:
     """O1: tasks by tenant and status in the order of their age, with workflow, stage, owner, due date and version."""
-    [index] = production.data.properties("AWS::DynamoDB::Table", TableName="holdfast-prod-heads")[
-        "GlobalSecondaryIndexes"
-    ]
+    queue = indexes_of(production, "heads")["queue"]
 
-    assert index["IndexName"] == "queue"
-    assert [part["AttributeName"] for part in index["KeySchema"]] == ["queue", "since"]
-    assert index["Projection"]["ProjectionType"] == "INCLUDE"
-    assert set(index["Projection"]["NonKeyAttributes"]) == {"workflow", "stage", "owner", "due_at", "version"}
+    assert [part["AttributeName"] for part in queue["KeySchema"]] == ["queue", "since"]
+    assert queue["Projection"]["ProjectionType"] == "INCLUDE"
+    assert set(queue["Projection"]["NonKeyAttributes"]) == {"workflow", "stage", "owner", "due_at", "version"}
+
+
+def test_the_watch_index_names_tasks_and_says_nothing_about_them(production: Assembly) -> None:
+    """B65, O3: the sweep finds whom to look at here, and has to read the record itself before it acts."""
+    watch = indexes_of(production, "heads")["watch"]
+
+    assert [part["AttributeName"] for part in watch["KeySchema"]] == ["watch", "check_at"]
+    assert watch["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+
+
+def test_only_heads_are_listed(production: Assembly) -> None:
+    """Every other kind is reached by its key alone."""
+    indexed = {kind: set(indexes_of(production, kind)) for kind in TABLES}
+
+    assert indexed == {kind: {"queue", "watch"} if kind == "heads" else set() for kind in TABLES}
 
 
 @pytest.mark.parametrize("what", BUCKETS)

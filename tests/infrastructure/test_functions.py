@@ -17,6 +17,7 @@ TIMEOUT_SECONDS = {
     "open_wait": 10,
     "perform": 20,
     "deliver": 30,
+    "deadline": 20,
     "tool-issue_refund": 12,
 }
 SETTINGS = {
@@ -59,7 +60,25 @@ SETTINGS = {
         "SEAL_KEY_ID",
         "TOOL_FUNCTIONS",
     },
-    "deliver": {"OUTBOX_TABLE", "TOKENS_TABLE", "EVENT_BUS", "STATE_MACHINE_ARNS"},
+    "deliver": {
+        "OUTBOX_TABLE",
+        "TOKENS_TABLE",
+        "EVENT_BUS",
+        "STATE_MACHINE_ARNS",
+        "SCHEDULE_GROUP",
+        "DEADLINE_FUNCTION_ARN",
+        "SCHEDULE_ROLE_ARN",
+    },
+    "deadline": {
+        "HEADS_TABLE",
+        "CHECKPOINTS_TABLE",
+        "WAITS_TABLE",
+        "ACTIONS_TABLE",
+        "INBOX_TABLE",
+        "OUTBOX_TABLE",
+        "AUTHORITY_TABLE",
+        "SEAL_KEY_ID",
+    },
     "tool-issue_refund": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
 }
 FUNCTIONS = sorted(TIMEOUT_SECONDS)

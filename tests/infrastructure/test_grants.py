@@ -101,6 +101,17 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "machine refund": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
         "event bus": {"events:PutEvents"},
         "dead letters": {"sqs:SendMessage"},
+        "timers wai_*": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
+        "role of timers, for scheduler": {"iam:PassRole"},
+    },
+    "deadline": {
+        "table heads": READ | PUT,
+        "table checkpoints": READ | PUT,
+        "table waits": GET | PUT | UPDATE,
+        "table actions": PUT,
+        "table outbox": PUT,
+        "data key through dynamodb": KEY_TO_WRITE,
+        "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
     },
     "tool-issue_refund": {
         "secret payments-api-key": {"secretsmanager:GetSecretValue"},
@@ -129,6 +140,9 @@ MACHINE_GRANTS: dict[str, set[str]] = {
     },
 }
 
+# EventBridge Scheduler, when a wait's timer goes off.
+TIMER_GRANTS: dict[str, set[str]] = {"function deadline": {"lambda:InvokeFunction"}}
+
 SANDBOX_GRANTS: dict[str, set[str]] = {
     "own log": {"logs:CreateLogStream", "logs:PutLogEvents"},
     "sandbox ledger": GET | PUT | UPDATE | {"dynamodb:DeleteItem", "dynamodb:Query"},
@@ -142,6 +156,8 @@ WORDS = [
     (r"arn:<AWS::Partition>:s3:::holdfast-prod-(\w+)-<AWS::AccountId>-<AWS::Region>/(.*)", r"bucket \1, \2"),
     (ACCOUNT.format(service="states") + r"stateMachine:holdfast-prod-(\w+)", r"machine \1"),
     (ACCOUNT.format(service="secretsmanager") + r"secret:holdfast-prod-([\w-]+)-\?{6}", r"secret \1"),
+    (ACCOUNT.format(service="scheduler") + r"schedule/holdfast-prod-deadlines/(.*)", r"timers \1"),
+    (r"<DeadlineTimerRole\w+\.Arn>", "role of timers"),
     (r"arn:<AWS::Partition>:bedrock:<AWS::Region>::foundation-model/(.*)", r"model \1"),
     (r"</holdfast/prod/seal_key_arn>", "seal key"),
     (r"</holdfast/prod/data_key_arn>", "data key"),
@@ -170,7 +186,7 @@ def in_words(template: Template, resource: object, role_of: str) -> str:
 
 
 def conditions_in_words(template: Template, statement: Statement) -> str:
-    """Name the condition of a statement; the only one in use is the service that uses the key."""
+    """Name the condition of a statement: the service that uses a key, or that a role may be handed to."""
     match statement.get("Condition"):
         case None:
             return ""
@@ -178,6 +194,8 @@ def conditions_in_words(template: Template, statement: Statement) -> str:
             service = re.fullmatch(r"(\w+)\.<AWS::Region>\.<AWS::URLSuffix>", template.text(via))
             assert service
             return f" through {service[1]}"
+        case {"StringEquals": {"iam:PassedToService": str(service)}} as condition if len(condition) == 1:
+            return f", for {service.removesuffix('.amazonaws.com')}"
     raise AssertionError(f"unexpected condition: {statement}")
 
 
@@ -264,7 +282,26 @@ def test_every_role_belongs_to_one_function_or_machine(production: Assembly) -> 
             for kind in ("AWS::Lambda::Function", "AWS::StepFunctions::StateMachine")
             for _, resource in template.of_type(kind)
         ]
-        assert sorted(owners) == sorted(roles)
+        assert sorted(owners) == sorted(roles - timer_roles(template))
+
+
+def timer_roles(template: Template) -> set[str]:
+    """Roles that EventBridge Scheduler takes; its schedules are made at run time and are in no template."""
+    return {
+        name
+        for name, role in template.of_type("AWS::IAM::Role")
+        if role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]
+        == {"Service": "scheduler.amazonaws.com"}
+    }
+
+
+def test_a_timer_may_do_nothing_but_go_off(production: Assembly) -> None:
+    """B67: whatever is armed, it can only wake the one function that looks at the wait before it acts."""
+    [role] = timer_roles(production.engine)
+    [trust] = production.engine.resources[role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+
+    assert grants_of(production.engine, role, "timer") == TIMER_GRANTS
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
 def test_the_data_stack_gives_nobody_a_right(production: Assembly) -> None:

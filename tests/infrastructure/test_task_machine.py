@@ -148,6 +148,7 @@ def test_wake_is_repeated_on_every_blip_with_backoff(states: Mapping[str, State]
         "Lambda.SdkClientException",
         "Lambda.TooManyRequestsException",
         "Lambda.Unknown",
+        "Runtime.ExitError",
         "Sandbox.Timedout",
         "States.Timeout",
     ]
