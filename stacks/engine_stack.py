@@ -12,6 +12,7 @@ from stacks.functions.deliver import DeliverFunction
 from stacks.functions.open_wait import OpenWaitFunction
 from stacks.functions.perform import PerformFunction
 from stacks.functions.propose import ProposeFunction
+from stacks.functions.recover import RecoverFunction
 from stacks.functions.wake import WakeFunction
 from stacks.http_api import HttpApi
 from stacks.identity import Identity, People
@@ -47,9 +48,12 @@ class EngineStack(Stack):
             deliver=DeliverFunction(self, workshop=workshop, data=data, event_bus=event_bus),
         )
         deadline.allow_arming(engine.deliver.function)
+        machines = {}
         for workflow in discovered():
-            machine = workflow(self, engine=engine).task_machine.machine
-            CfnOutput(self, f"{workflow.__name__}MachineArn", value=machine.state_machine_arn)
+            task_machine = workflow(self, engine=engine).task_machine
+            machines[workflow.workflow] = task_machine.arn
+            CfnOutput(self, f"{workflow.__name__}MachineArn", value=task_machine.machine.state_machine_arn)
+        RecoverFunction(self, workshop=workshop, data=data).watch_machines(machines)
 
         api = ApiFunction(self, workshop=workshop, data=data, identity=identity, model_id=model.model_id)
         door = HttpApi(self, stage=stage, identity=identity, function=api.function, alarms=workshop.alarms)

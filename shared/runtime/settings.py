@@ -156,17 +156,17 @@ class Oidc(BaseModel):
     oidc_client_id: Text
 
 
-class CommitTables(
-    HeadsTable, CheckpointsTable, WaitsTable, InboxTable, OutboxTable, ActionsTable, AuthorityTable, SealKey
-):
+class CommitTables(HeadsTable, CheckpointsTable, WaitsTable, InboxTable, OutboxTable, ActionsTable, SealKey):
     """What every function that commits has to reach."""
 
 
-class ApiSettings(Settings, CommitTables, EvidenceBucket, ModelId, Oidc):
+class ApiSettings(Settings, CommitTables, AuthorityTable, EvidenceBucket, ModelId, Oidc):
     """What `api` is told."""
 
 
-class WakeSettings(Settings, CommitTables, LeasesTable, MemoryTable, EvidenceBucket, ArtifactsBucket, ModelId):
+class WakeSettings(
+    Settings, CommitTables, AuthorityTable, LeasesTable, MemoryTable, EvidenceBucket, ArtifactsBucket, ModelId
+):
     """What `wake` is told."""
 
 
@@ -188,3 +188,7 @@ class DeliverSettings(Settings, OutboxTable, TokensTable, EventBus, StateMachine
 
 class DeadlineSettings(Settings, CommitTables):
     """What `deadline` is told."""
+
+
+class RecoverSettings(Settings, CommitTables, StateMachines):
+    """What `recover` is told."""

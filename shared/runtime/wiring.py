@@ -15,6 +15,7 @@ from shared.usecases.engine import (
     OpenWaitDeps,
     PerformDeps,
     Records,
+    RecoverDeps,
     Rights,
     WakeDeps,
 )
@@ -178,6 +179,22 @@ def deadline() -> DeadlineDeps:
     return DeadlineDeps(
         tasks=_records(_commit_tables(settings), settings.seal_key_id),
         waits=DynamoWaitStore(dynamodb(), settings.waits_table),
+    )
+
+
+@cache
+def recover() -> RecoverDeps:
+    """Wire `recover`."""
+    from shared.adapters.aws import dynamodb, stepfunctions
+    from shared.adapters.dynamodb.outbox import DynamoOutbox
+    from shared.adapters.stepfunctions.executions import StepFunctionsExecutions
+    from shared.runtime.settings import RecoverSettings
+
+    settings = RecoverSettings.read()
+    return RecoverDeps(
+        tasks=_records(_commit_tables(settings), settings.seal_key_id),
+        executions=StepFunctionsExecutions(stepfunctions(), settings.state_machine_arns),
+        outbox=DynamoOutbox(dynamodb(), settings.outbox_table),
     )
 
 

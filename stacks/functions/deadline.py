@@ -29,7 +29,7 @@ class DeadlineFunction(Construct):
             timeout=Duration.seconds(20),
             memory_mb=512,
             settings={
-                **data.table_settings("heads", "checkpoints", "waits", "actions", "inbox", "outbox", "authority"),
+                **data.table_settings("heads", "checkpoints", "waits", "actions", "inbox", "outbox"),
                 "SEAL_KEY_ID": data.seal_key.arn,
             },
         )

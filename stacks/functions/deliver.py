@@ -91,7 +91,8 @@ class DeliverFunction(Construct):
             maximum_record_age_in_seconds=int(MESSAGE_AGE_MAX.to_seconds()),
             # Delivered rows are deleted; their removal is no message.
             filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
-                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern='{"eventName":["INSERT"]}')]
+                # Only the sweep modifies a row, to put it before the stream again; a removal means delivery.
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern='{"eventName":["INSERT","MODIFY"]}')]
             ),
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.dead_letters.queue_arn)
