@@ -4,17 +4,26 @@ from typing import Final
 
 from botocore.exceptions import (
     BotoCoreError,
+    ChecksumError,
     ClientError,
     ConnectionError,  # noqa: A004 - botocore's own
     ConnectTimeoutError,
     EndpointConnectionError,
+    FlexibleChecksumError,
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     ParamValidationError,
     PartialCredentialsError,
 )
+from botocore.parsers import ResponseParserError
 
-CLOUD_ERRORS: Final = (ClientError, BotoCoreError)
+CLOUD_ERRORS: Final = (ClientError, BotoCoreError, ResponseParserError)
+
+# Connections that break, time out or cannot be made; a name that does not resolve; a read that never ends.
+_NO_ANSWER: Final = (HTTPClientError, ConnectionError)
+# What came is not what was sent: cut off, mangled on the way, or from something in between that is no cloud.
+_BROKEN_ANSWER: Final = (ChecksumError, FlexibleChecksumError, IncompleteReadError, ResponseParserError)
 
 _THROTTLES: Final = frozenset(
     {
@@ -46,9 +55,8 @@ def may_pass(error: Exception) -> bool:
 
 
 def is_unanswered(error: Exception) -> bool:
-    """Say whether no answer came: the request may or may not have been carried out."""
-    # Connections that break, time out or cannot be made; a name that does not resolve; a read that never ends.
-    return isinstance(error, HTTPClientError | ConnectionError)
+    """Say whether no whole answer came: the request may or may not have been carried out."""
+    return isinstance(error, (*_NO_ANSWER, *_BROKEN_ANSWER))
 
 
 def never_left(error: Exception) -> bool:

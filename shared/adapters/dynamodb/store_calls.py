@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from shared.adapters.cloud_errors import code_of
+from shared.adapters.cloud_errors import CLOUD_ERRORS, code_of
 from shared.adapters.dynamodb.errors import (
     Cancelled,
     ConditionFailed,
@@ -151,7 +151,7 @@ class StoreCalls:
             try:
                 self._client.transact_write_items(**request)
                 return
-            except (ClientError, BotoCoreError) as error:
+            except CLOUD_ERRORS as error:
                 unanswered += _judge_transaction(error, in_doubt=unanswered > 0)
                 if unanswered >= UNANSWERED_MAX:
                     raise NoAnswer from error
@@ -172,7 +172,7 @@ class StoreCalls:
         for tries in range(1, tries_max + 1):
             try:
                 return call()
-            except (ClientError, BotoCoreError) as error:
+            except CLOUD_ERRORS as error:
                 unanswered += _judge_call(error)
                 if unanswered >= UNANSWERED_MAX:
                     break
@@ -183,7 +183,7 @@ class StoreCalls:
         raise Throttled("throttling outlasted our patience")
 
 
-def _judge_call(error: ClientError | BotoCoreError) -> int:
+def _judge_call(error: Exception) -> int:
     """Return how many unanswered tries this one adds.
 
     Raises:
@@ -201,7 +201,7 @@ def _judge_call(error: ClientError | BotoCoreError) -> int:
     raise InvariantBroken(msg) from error
 
 
-def _judge_transaction(error: ClientError | BotoCoreError, *, in_doubt: bool) -> int:
+def _judge_transaction(error: Exception, *, in_doubt: bool) -> int:
     """Return how many unanswered tries this one adds.
 
     Raises:
