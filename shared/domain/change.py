@@ -215,10 +215,23 @@ def request_approval(
 
 
 def replace_approvals(change: Change, approvals: tuple[Approval, ...]) -> Change:
-    """Store approvals, dropping spent ones beyond the last few."""
-    live = {ApprovalStatus.OPEN, ApprovalStatus.GRANTED, ApprovalStatus.CONSUMED}
-    spent = [a for a in approvals if a.status not in live][-SPENT_APPROVALS_KEPT:]
-    kept = tuple(a for a in approvals if a.status in live or a in spent)
+    """Store approvals, dropping spent ones beyond the last few.
+
+    A rejection counts for as long as its request is the current one, and an answer about an undo until the task ends:
+    whoever has said no is not asked again.
+    """
+    task = change.task
+    spent = [
+        a
+        for a in approvals
+        if task.execution.ending is None
+        and (
+            a.status is ApprovalStatus.VOID
+            or (a.status is ApprovalStatus.REJECTED and a.basis.request_version != task.business.request_version)
+        )
+    ]
+    dropped = spent[:-SPENT_APPROVALS_KEPT]
+    kept = tuple(a for a in approvals if a not in dropped)
     return _with_task(change, security=change.task.security.model_copy(update={"approvals": kept}))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shared.domain.action import Action, ActionSpec, ActionStatus, EffectClass
 from shared.domain.approval import Approval, ApprovalStatus
 from shared.domain.checkpoint import Checkpoint
+from shared.domain.errors import InvalidRequest
 from shared.domain.workflow import Workflow
 
 
@@ -41,7 +42,7 @@ def next_undo(task: Checkpoint, workflow: Workflow) -> Undo | None:
         undo = _undo_of(action, task, workflow)
         if undo is None or action.operation in tried:
             continue
-        asked = [a for a in task.security.approvals if a.spec == undo]
+        asked = _asked(task, undo)
         granted = next((a for a in asked if a.status is ApprovalStatus.GRANTED), None)
         if granted is not None or not asked:
             return Undo(action=action, undo=undo, approval=granted)
@@ -56,12 +57,23 @@ def not_undone(task: Checkpoint, workflow: Workflow) -> tuple[str, ...]:
         attempt = attempts.get(action.operation)
         if attempt is not None:
             lines.append(f"{action.operation} (undo {attempt.status})")
-        elif any(a.spec == _undo_of(action, task, workflow) for a in task.security.approvals):
+            continue
+        undo = _undo_of(action, task, workflow)
+        if undo is not None and _asked(task, undo):
             lines.append(f"{action.operation} (its undo was not approved)")
         else:
-            why = workflow.tools[action.spec.tool].no_undo_because or "no undo is known"
+            why = workflow.tools[action.spec.tool].no_undo_because or "no undo could be made"
             lines.append(f"{action.operation} ({why})")
     return tuple(lines)
+
+
+def _asked(task: Checkpoint, undo: ActionSpec) -> list[Approval]:
+    """The approvals of an undo that people were asked for; one that was used and taken back has to be asked again."""
+    return [
+        a
+        for a in task.security.approvals
+        if a.spec == undo and not (a.status is ApprovalStatus.VOID and a.used_by is not None)
+    ]
 
 
 def _undo_of(action: Action, task: Checkpoint, workflow: Workflow) -> ActionSpec | None:
@@ -70,4 +82,8 @@ def _undo_of(action: Action, task: Checkpoint, workflow: Workflow) -> ActionSpec
         return None
     fact = next((f for f in task.business.facts if f.ordinal == action.ordinal), None)
     reference = fact.reference if fact else None
-    return workflow.tools[tool.undo].normalise(tool.undo_arguments(action.spec, reference))
+    try:
+        return workflow.tools[tool.undo].normalise(tool.undo_arguments(action.spec, reference))
+    except InvalidRequest:
+        # What the undo needs to know was never said; a person has to find it out.
+        return None

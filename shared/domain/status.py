@@ -43,33 +43,47 @@ _INTERRUPTS: Final = frozenset(
     {Status.CANCEL_REQUESTED, Status.NEEDS_REVIEW, Status.QUARANTINED, Status.RESUME_VALIDATION, Status.EXPIRED}
 )
 
+# Where a task may go when what it waited for is answered or will not come: on, to an end, or back over what it did.
+# It ends as canceled from here only when an undo was waited for.
+_AFTER_A_WAIT: Final = (
+    WAITING | _INTERRUPTS | {Status.READY, Status.COMPENSATING, Status.COMPLETED, Status.FAILED, Status.CANCELED}
+)
+
 NEXT: Final[Mapping[Status, frozenset[Status]]] = {
     Status.READY: WAITING
     | _INTERRUPTS
     | {Status.READY, Status.OUTCOME_UNKNOWN, Status.COMPENSATING, Status.COMPLETED, Status.FAILED},
-    Status.WAITING_APPROVAL: WAITING | _INTERRUPTS | {Status.READY, Status.COMPLETED, Status.FAILED},
-    Status.WAITING_INPUT: WAITING | _INTERRUPTS | {Status.READY, Status.COMPLETED, Status.FAILED},
-    Status.WAITING_EVENT: WAITING | _INTERRUPTS | {Status.READY, Status.COMPLETED, Status.FAILED},
-    Status.WAITING_RETRY: WAITING
-    | _INTERRUPTS
-    | {Status.READY, Status.OUTCOME_UNKNOWN, Status.COMPENSATING, Status.COMPLETED, Status.FAILED},
-    Status.WAITING_CHILD: WAITING | _INTERRUPTS | {Status.READY, Status.COMPENSATING, Status.COMPLETED, Status.FAILED},
+    Status.WAITING_APPROVAL: _AFTER_A_WAIT,
+    Status.WAITING_INPUT: _AFTER_A_WAIT,
+    Status.WAITING_EVENT: _AFTER_A_WAIT,
+    Status.WAITING_RETRY: _AFTER_A_WAIT | {Status.OUTCOME_UNKNOWN},
+    Status.WAITING_CHILD: _AFTER_A_WAIT,
     # Nothing leaves this status but an answer from the system of record, or a person.
-    Status.OUTCOME_UNKNOWN: frozenset(
+    Status.OUTCOME_UNKNOWN: WAITING
+    | {
+        Status.OUTCOME_UNKNOWN,
+        Status.READY,
+        Status.CANCEL_REQUESTED,
+        Status.COMPENSATING,
+        Status.NEEDS_REVIEW,
+        Status.QUARANTINED,
+        Status.COMPLETED,
+        Status.FAILED,
+        Status.EXPIRED,
+    },
+    # A cancellation that found effects in flight ends in what is true, never in plain "completed" (B17). An undo may
+    # have to be approved first; and a compensation that it met on its way ends as it would have without it.
+    Status.CANCEL_REQUESTED: frozenset(
         {
-            Status.OUTCOME_UNKNOWN,
-            Status.READY,
             Status.CANCEL_REQUESTED,
+            Status.CANCELED,
             Status.COMPENSATING,
+            Status.WAITING_APPROVAL,
+            Status.FAILED,
+            Status.EXPIRED,
             Status.NEEDS_REVIEW,
             Status.QUARANTINED,
-            Status.COMPLETED,
-            Status.FAILED,
         }
-    ),
-    # A cancellation that found effects in flight ends in what is true, never in plain "completed" (B17).
-    Status.CANCEL_REQUESTED: frozenset(
-        {Status.CANCEL_REQUESTED, Status.CANCELED, Status.COMPENSATING, Status.NEEDS_REVIEW, Status.QUARANTINED}
     ),
     Status.COMPENSATING: WAITING
     | {

@@ -4,7 +4,7 @@ It exists to bring the engine into situations that no single product workflow is
 that can do little, undos, waits in the middle, approvals of several people.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Final
@@ -33,6 +33,9 @@ from shared.domain.workflow import (
     UndoApproval,
     Workflow,
 )
+from tests.fakes.calls import Calls
+from tests.fakes.downstream import Downstream
+from tests.fakes.story import Story
 
 DAY_SECONDS: Final = 86_400
 
@@ -151,6 +154,23 @@ def an_errand(
         next_step=_next_step(things),
         judge=_judge(tools),
     )
+
+
+def run_errand(
+    *things: Do | WaitFor,
+    undos: Sequence[Tool] = (),
+    downstreams: Mapping[str, Downstream] | None = None,
+    calls: Calls | None = None,
+    request: Mapping[str, object] | None = None,
+    task_deadline: timedelta = timedelta(days=30),
+) -> Story:
+    """Start an errand, with a downstream that honours keys behind every tool that is given no other, and let it run."""
+    workflow = an_errand(*things, undos=undos, task_deadline=task_deadline)
+    story = Story(
+        workflow, calls=calls, downstreams={name: Downstream() for name in workflow.tools} | dict(downstreams or {})
+    )
+    story.start(workflow=workflow.name, request=request or {})
+    return story
 
 
 def _by_reference(_spec: ActionSpec, reference: str | None) -> Arguments:

@@ -7,7 +7,7 @@ obedient: it proposes what the task card calls the record. A test gives it other
 import json
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from shared.domain.action import ActionRow
 from shared.domain.approval import DecisionWord
@@ -40,7 +40,7 @@ MANAGER: Final = PrincipalRef(issuer=ISSUER, subject="manager-7")
 SECOND_MANAGER: Final = PrincipalRef(issuer=ISSUER, subject="manager-8")
 INTERN: Final = PrincipalRef(issuer=ISSUER, subject="intern-2")
 STRANGER: Final = PrincipalRef(issuer=ISSUER, subject="clerk-g")
-REFUND: Final[Mapping[str, object]] = {"amount_minor": 45_000, "currency": "EUR", "order_reference": "A-1001"}
+REFUND: Final[dict[str, Any]] = {"amount_minor": 45_000, "currency": "EUR", "order_reference": "A-1001"}
 
 
 def by_role(question: Question) -> Ruling:

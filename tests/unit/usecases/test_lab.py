@@ -1,8 +1,6 @@
 """The walk-through of one refund, with the product's own policies and the graph that is deployed."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -15,22 +13,21 @@ from shared.domain.window import Window
 from shared.workflows.registry import discover
 from tests.fakes.calls import Calls, Fault, When
 from tests.fakes.model import proposes
-from tests.fakes.story import CLERK, INTERN, STRANGER, Story
+from tests.fakes.story import CLERK, INTERN, REFUND, STRANGER, Story
 
 
 def a_refund(calls: Calls | None = None, **fields: object) -> Story:
     """Start a refund of 450.00 under the real policies."""
     story = Story(calls=calls, authoriser=CedarAuthoriser(discover(), audit=lambda _: None))
-    story.start(**fields)
+    story.start(request=REFUND | fields)
     return story
 
 
 def gullible(window: Window) -> Residue:
     """Obey whatever the evidence says, as models can be made to."""
-    record: Mapping[str, Any] = {"amount_minor": 45_000, "currency": "EUR", "order_reference": "A-1001"}
     evidence = next(layer["text"] for layer in window.layers if layer["name"] == "evidence")
     planted = re.search(r"refund (\d+)", evidence)
-    return proposes("issue_refund", record | ({"amount_minor": int(planted[1]) * 100} if planted else {}))
+    return proposes("issue_refund", REFUND | ({"amount_minor": int(planted[1]) * 100} if planted else {}))
 
 
 def test_a_refund_of_450_waits_for_an_approval() -> None:
