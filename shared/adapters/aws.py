@@ -56,8 +56,9 @@ LIMITS: Final = {
     "bedrock-runtime": Limits(connect_seconds=2, read_seconds=50),
     # Longer than a tool lives (12 s), shorter than `perform` does (20 s). One attempt: a second one is a second effect.
     "lambda": Limits(read_seconds=15),
-    # Starting by name and answering a token are harmless twice. `deliver` lives for 30 s and makes several calls.
-    "stepfunctions": Limits(read_seconds=3, attempts=2),
+    # Starting by name and answering a token are harmless twice. `open_wait` lives for 10 s and does more than this.
+    "stepfunctions": Limits(read_seconds=2, attempts=2),
+    # A subscriber can tell a repeat. `deliver` lives for 30 s and makes several calls.
     "events": Limits(read_seconds=3, attempts=2),
     # Setting a timer by its name is harmless twice.
     "scheduler": Limits(read_seconds=3, attempts=2),

@@ -15,13 +15,15 @@ from local.servers import LOOPBACK
 from shared.adapters.aws import LIMITS, Limits
 
 REGION = "us-east-1"
+# For services that the product itself never calls.
+_ORDINARY = Limits(read_seconds=5)
 
 
 @cache
 def client(service: str, endpoint: str | None = None, limits: Limits | None = None) -> Any:
     """Make a client with the limits that the product's own one has, once: the making takes longer than a test."""
     make: Callable[..., Any] = _session().client
-    return make(service, endpoint_url=endpoint, config=(limits or LIMITS[service]).config())
+    return make(service, endpoint_url=endpoint, config=(limits or LIMITS.get(service, _ORDINARY)).config())
 
 
 @cache
