@@ -138,6 +138,7 @@ class Verb(StrEnum):
     BUSY = "busy"
     SEND = "send"
     LOOK_UP = "look_up"
+    WITHHOLD = "withhold"
     REVIEW = "review"
 
 
@@ -161,18 +162,22 @@ class EffectRules:
     key_window: timedelta | None = None
 
 
-def next_ledger_step(row: ActionRow, rules: EffectRules, *, now: datetime) -> LedgerStep:
+def next_ledger_step(row: ActionRow, rules: EffectRules, *, now: datetime, may_send: bool = True) -> LedgerStep:
     """Decide what may be done for an operation now.
 
     A lapsed lease is never read as "it did not happen" (B01): a row in flight without a live lease is unknown.
+
+    Args:
+        may_send: whether the action may leave the system now. If not, what never left is withheld, and what may have
+            left is asked about, which needs nobody's permission.
     """
     if row.status in SETTLED:
         return LedgerStep(verb=Verb.ANSWER, reason="the outcome is known")
     if row.lease_ends_at is not None and now < row.lease_ends_at:
         return LedgerStep(verb=Verb.BUSY, reason="another attempt is at work on this operation")
     if row.status is ActionStatus.INTENT:
-        return _fresh(row)
-    return _unclear(row, rules, now=now)
+        return _fresh(row) if may_send else LedgerStep(verb=Verb.WITHHOLD, reason="it may not be sent now")
+    return _unclear(row, rules, now=now, may_send=may_send)
 
 
 def _fresh(row: ActionRow) -> LedgerStep:
@@ -183,12 +188,12 @@ def _fresh(row: ActionRow) -> LedgerStep:
     return LedgerStep(verb=Verb.SEND, reason="nothing has been sent under this key")
 
 
-def _unclear(row: ActionRow, rules: EffectRules, *, now: datetime) -> LedgerStep:
+def _unclear(row: ActionRow, rules: EffectRules, *, now: datetime, may_send: bool) -> LedgerStep:
     if rules.effect is EffectClass.READ:
         if row.attempts >= LOOKUPS_MAX:
             return LedgerStep(verb=Verb.REVIEW, reason=f"no answer in {row.attempts} reads")
         return LedgerStep(verb=Verb.SEND, reason="a read may be repeated")
-    if _may_repeat_key(row, rules, now=now):
+    if may_send and _may_repeat_key(row, rules, now=now):
         return LedgerStep(verb=Verb.SEND, reason="the provider honours the key, so the same key is sent again")
     if rules.can_look_up and row.lookups < LOOKUPS_MAX:
         return LedgerStep(verb=Verb.LOOK_UP, reason="the provider is asked what happened before anything is sent")

@@ -6,7 +6,7 @@ task; `superseded` and `closed` are what is left of gate 1. Gate 2 is `owner_may
 move that asks the model; gate 7 is `proposal` here and the ledger in `perform`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,8 +21,8 @@ from shared.domain.action import (
     next_ledger_step,
     retry_pause,
 )
-from shared.domain.approval import Approval, ApprovalStatus, Basis, approval_digest
-from shared.domain.authority import Operation, Principal, Question, Resource, Ruling
+from shared.domain.approval import ApprovalStatus
+from shared.domain.authority import Operation, Question
 from shared.domain.change import (
     Change,
     Ground,
@@ -42,8 +42,8 @@ from shared.domain.change import (
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.deadline import end_wait
 from shared.domain.directive import Directive, Next, directive_for, unsettled_action, until
+from shared.domain.dispatch import Hindrance, LiveRights, Obstacle, approval_flaw, obstacle_to_sending, resource_of
 from shared.domain.errors import InvalidRequest
-from shared.domain.evidence import evidence_digest
 from shared.domain.proposal import REFUSALS_MAX, Proposal, Refusal, Residue, read_proposal
 from shared.domain.status import Status
 from shared.domain.steps import plan, take
@@ -65,12 +65,10 @@ class Live:
 
     run: int
     hops: int
-    owner: Principal | None
-    principals: Mapping[str, Principal]
+    rights: LiveRights
     freeze: str | None
     row: ActionRow | None
     residue: Residue | None
-    rule: Callable[[Question], Ruling]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +149,10 @@ def not_frozen(s: Situation) -> Move | None:
 
 def owner_may_resume(s: Situation) -> Move | None:
     """Gate 2: the owner's right is read live; without it the task goes to a person."""
-    if s.live.owner is None:
+    owner = s.live.rights.owner
+    if owner is None:
         return _review(s, 2, "the owner is unknown to the authority store or disabled")
-    ruling = s.live.rule(Question(principal=s.live.owner, operation=Operation.RESUME, resource=resource_of(s.task)))
+    ruling = s.live.rights.rule(Question(principal=owner, operation=Operation.RESUME, resource=resource_of(s.task)))
     if ruling.allowed:
         return None
     return _review(s, 2, f"the owner may not go on with this task: {ruling.reason}")
@@ -179,20 +178,24 @@ def outcome_of_action(s: Situation) -> Move | None:
     row = s.live.row
     if row is None or row.digest != action.digest:
         return _review(s, 5, f"the ledger's row for {action.operation} is missing or differs from the record")
-    step = next_ledger_step(row, s.workflow.tools[action.spec.tool].rules, now=s.now)
+    obstacle = obstacle_to_sending(s.task, action, s.workflow, s.live.rights, now=s.now)
+    rules = s.workflow.tools[action.spec.tool].rules
+    step = next_ledger_step(row, rules, now=s.now, may_send=obstacle is None)
     if step.verb is Verb.ANSWER:
         return _settled(s, action, row)
-    return _unsettled(s, action, row, step)
+    return _unsettled(s, action, row, step, obstacle)
 
 
-def _unsettled(s: Situation, action: Action, row: ActionRow, step: LedgerStep) -> Move:
+def _unsettled(s: Situation, action: Action, row: ActionRow, step: LedgerStep, obstacle: Obstacle | None) -> Move:
+    if step.verb is Verb.WITHHOLD and obstacle is not None:
+        return _withheld(s, action, obstacle)
     if step.verb is Verb.REVIEW:
         return _review(s, 5, f"{action.operation}: {step.reason}" + (f" ({row.reason})" if row.reason else ""))
     if step.verb is Verb.BUSY and row.lease_ends_at is not None:
         directive = until(directive_for(s.task, now=s.now), row.lease_ends_at, step.reason)
         return Move(gate=5, reason=step.reason, directive=directive)
     if row.status is ActionStatus.INTENT:
-        return _send(s, action, row)
+        return _send(s, row)
     return _reconcile(s, action, row, step.reason)
 
 
@@ -215,9 +218,11 @@ def task_deadline(s: Situation) -> Move | None:
     if s.now < s.task.business.deadline_at or s.task.execution.ending is not None:
         return None
     change = begin(s.task, because="the task's deadline has passed", ground=s.ground)
-    outcome = "expired at the task's deadline"
-    ending = Compensate(stage=s.task.business.stage, status=Status.EXPIRED, outcome=outcome)
-    return _committed(s, 5, take(ending, change, s.ground))
+    return _committed(s, 5, take(_expiry(s.task.business.stage), change, s.ground))
+
+
+def _expiry(stage: str) -> Compensate:
+    return Compensate(stage=stage, status=Status.EXPIRED, outcome="expired at the task's deadline")
 
 
 def wait_still_open(s: Situation) -> Move | None:
@@ -242,7 +247,8 @@ def approvals_hold(s: Situation) -> Move | None:
     flaws = {
         a.approval_id: flaw
         for a in s.task.security.approvals
-        if a.status is ApprovalStatus.GRANTED and (flaw := approval_flaw(s, a)) is not None
+        if a.status is ApprovalStatus.GRANTED
+        and (flaw := approval_flaw(s.task, a, a.spec, s.workflow, s.live.rights, now=s.now)) is not None
     }
     if not flaws:
         return None
@@ -269,7 +275,7 @@ def _judged(s: Situation, read: Proposal) -> Move:
     except InvalidRequest as error:
         return _refused(s, Refusal(reason=error.message[:300], worth_asking_again=True))
     if isinstance(step, PerformAction) and step.approval is not None:
-        flaw = approval_flaw(s, step.approval, action=step)
+        flaw = approval_flaw(s.task, step.approval, step.action, s.workflow, s.live.rights, now=s.now)
         if flaw is not None:
             return _review(s, 7, flaw)
     because = step.reason if isinstance(step, Review) else f"{read.tool} was proposed and judged"
@@ -290,61 +296,6 @@ def _refused(s: Situation, refusal: Refusal) -> Move:
     return _plan(s, 7, change)
 
 
-def approval_flaw(s: Situation, approval: Approval, *, action: PerformAction | None = None) -> str | None:
-    """Say why an approval does not hold now: term, digest over everything in force, or an approver's live right."""
-    spec = action.action if action else approval.spec
-    basis = Basis(
-        request_version=s.task.business.request_version,
-        evidence=evidence_digest(s.task.references.evidence),
-        policy=s.ground.stamps.policy,
-        catalogue=s.ground.stamps.catalogue,
-    )
-    expected = approval_digest(s.task.key, s.workflow.name, spec, basis)
-    flaw = approval.flaw(expected_digest=expected, now=s.now)
-    return flaw or approver_flaw(s.task, approval, s.live.principals, s.live.rule, s.workflow)
-
-
-def approver_flaw(
-    task: Checkpoint,
-    approval: Approval,
-    principals: Mapping[str, Principal],
-    rule: Callable[[Question], Ruling],
-    workflow: Workflow,
-) -> str | None:
-    """Say which approver has lost the right to approve this, read live, or None."""
-    for ref in approval.approvers:
-        principal = principals.get(ref.key)
-        if principal is None:
-            return f"approver {ref.subject} is unknown or disabled"
-        ruling = rule(decide_question(task, approval, principal, workflow))
-        if not ruling.allowed:
-            return f"approver {ref.subject} may no longer approve this: {ruling.reason}"
-    return None
-
-
-def decide_question(task: Checkpoint, approval: Approval, principal: Principal, workflow: Workflow) -> Question:
-    """May this principal decide this approval? The same question at the click, at every gate and at dispatch."""
-    return Question(
-        principal=principal,
-        operation=Operation.DECIDE,
-        resource=resource_of(task).model_copy(
-            update={"required_role": approval.rule.role, "requester_excluded": approval.rule.requester_excluded}
-        ),
-        attributes=workflow.attributes(approval.spec.arguments),
-    )
-
-
-def resource_of(task: Checkpoint) -> Resource:
-    """The task as policies see it."""
-    return Resource(
-        tenant=task.security.tenant,
-        workflow=task.business.workflow,
-        task_id=task.task_id,
-        stage=task.business.stage,
-        owner=task.business.owner.key,
-    )
-
-
 def _settled(s: Situation, action: Action, row: ActionRow) -> Move:
     tool = s.workflow.tools[action.spec.tool]
     said = "is done" if row.status is ActionStatus.DONE else f"was refused: {row.reason}"
@@ -353,15 +304,22 @@ def _settled(s: Situation, action: Action, row: ActionRow) -> Move:
     return _plan(s, 5, change)
 
 
-def _send(s: Situation, action: Action, row: ActionRow) -> Move:
-    """Nothing was sent yet: send it, unless the reason to send it is gone."""
-    approval = s.task.approval(action.approval_id) if action.approval_id else None
-    gone = s.task.execution.cancel is not None and action.undoes is None
-    flaw = "the task is being canceled" if gone else (approval_flaw(s, approval) if approval else None)
-    if flaw is not None:
-        change = withdraw(begin(s.task, because=f"not performed: {flaw}"[:500], ground=s.ground), action)
-        change = void_consumed(change, action)
-        return _plan(s, 5, change)
+def _withheld(s: Situation, action: Action, obstacle: Obstacle) -> Move:
+    """Nothing was sent and the reason to send it is gone: take the intent back and go on from there."""
+    change = withdraw(begin(s.task, because=f"not performed: {obstacle.reason}", ground=s.ground), action)
+    change = void_consumed(change, action)
+    stage = s.task.business.stage
+    match obstacle.kind:
+        case Hindrance.OWNER:
+            return _committed(s, 2, take(Review(stage=stage, reason=obstacle.reason), change, s.ground))
+        case Hindrance.DEADLINE:
+            return _committed(s, 5, take(_expiry(stage), change, s.ground))
+        case _:
+            return _plan(s, 5, change)
+
+
+def _send(s: Situation, row: ActionRow) -> Move:
+    """Nothing was sent yet: send it, after a pause that grows with every try."""
     directive = directive_for(s.task, now=s.now)
     if row.attempts > 0 and row.settled_at is not None:
         not_before = row.settled_at + retry_pause(row.attempts)

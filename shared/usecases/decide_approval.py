@@ -17,8 +17,8 @@ from shared.domain.change import (
     void_approvals,
 )
 from shared.domain.checkpoint import Checkpoint
+from shared.domain.dispatch import decide_question
 from shared.domain.errors import DecisionClosed, NotAuthorised, StaleApproval, TaskNotFound
-from shared.domain.resume import decide_question
 from shared.domain.steps import plan, take
 from shared.domain.wait import WaitStatus
 from shared.usecases.engine import ApiDeps

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NoReturn
 
 from shared.domain.action import (
     ACTION_LEASE,
@@ -14,17 +14,14 @@ from shared.domain.action import (
     next_ledger_step,
     settlement_of,
 )
-from shared.domain.approval import Approval, Basis, approval_digest
 from shared.domain.checkpoint import Checkpoint
+from shared.domain.dispatch import Hindrance, Obstacle, freeze_scopes, live_rights, obstacle_to_sending
 from shared.domain.errors import ApprovalVoid, GateFailed, InvariantBroken, LeaseHeld
-from shared.domain.evidence import evidence_digest
 from shared.domain.identity import TaskKey
-from shared.domain.resume import approver_flaw
 from shared.domain.workflow import Workflow
 from shared.ports.tool_gateway import ToolOperation
 from shared.usecases.engine import PerformDeps
 from shared.usecases.stored_task import load_task
-from shared.usecases.wake import freeze_scopes
 
 _CALLS: Final = {Verb.SEND: ToolOperation.PERFORM, Verb.LOOK_UP: ToolOperation.LOOKUP}
 
@@ -53,7 +50,8 @@ def perform(command: PerformAction, deps: PerformDeps) -> Performed:
     Raises:
         LeaseHeld: another attempt is at work; nothing was dispatched (B22).
         ApprovalVoid: the approval does not hold at the moment of use; nothing was dispatched.
-        GateFailed: a freeze applies, or the record does not ask for this operation; nothing was dispatched.
+        GateFailed: a freeze, a cancellation, the task's deadline or its owner's rights stand in the way, or the record
+            does not ask for this operation; nothing was dispatched.
         Untrusted: the record is quarantined or has to be; nothing was dispatched.
 
     If killed here:
@@ -64,8 +62,8 @@ def perform(command: PerformAction, deps: PerformDeps) -> Performed:
     task = loaded.task
     action = _action(task, command.operation)
     workflow = deps.tasks.workflows[task.business.workflow]
-    _judge_again(task, action, workflow, deps)
-    held, verb = _claim(command.key, action, workflow, deps)
+    obstacle = _judge_again(task, action, workflow, deps)
+    held, verb = _claim(command.key, action, workflow, obstacle, deps)
     if held.status in SETTLED or verb is Verb.ANSWER:
         return Performed(operation=action.operation, status=held.status, reason=held.reason)
     if verb is Verb.REVIEW:
@@ -83,63 +81,55 @@ def perform(command: PerformAction, deps: PerformDeps) -> Performed:
 
 def _action(task: Checkpoint, operation: str) -> Action:
     action = task.action(operation)
-    if action is None or action.status in SETTLED:
+    if action is None or action.status in SETTLED or task.execution.waits:
+        # An open wait says that the task stands still: whoever comes now is late.
         msg = f"the record does not ask for {operation}"
         raise GateFailed(msg)
     return action
 
 
-def _judge_again(task: Checkpoint, action: Action, workflow: Workflow, deps: PerformDeps) -> None:
-    """The last look before dispatch: freezes, and the approval with its approvers' rights, all read live (B06)."""
+def _judge_again(task: Checkpoint, action: Action, workflow: Workflow, deps: PerformDeps) -> Obstacle | None:
+    """The last look before dispatch: freezes, the owner's right, the approval and its approvers, read live (B06)."""
     approval = task.approval(action.approval_id) if action.approval_id else None
-    approvers = approval.approvers if approval else ()
-    scopes = (*freeze_scopes(task), f"tool#{action.spec.tool}")
-    live = deps.rights.authority.read(approvers, freezes=scopes)
-    if live.freeze is not None:
-        msg = f"frozen: {live.freeze}"
+    people = (task.business.owner, *(approval.approvers if approval else ()))
+    read = deps.rights.authority.read(tuple(dict.fromkeys(people)), freezes=freeze_scopes(task, action))
+    if read.freeze is not None:
+        msg = f"frozen: {read.freeze}"
         raise GateFailed(msg)
-    if action.approval_id is None:
-        return
-    if approval is None:
-        msg = "the action's approval is not in the record"
-        raise ApprovalVoid(msg)
-    flaw = approval.flaw(
-        expected_digest=_digest(task, action, approval, workflow), now=deps.tasks.clock.now()
-    ) or approver_flaw(task, approval, live.principals, deps.rights.authoriser.rule, workflow)
-    if flaw is None and approval.used_by != action.ordinal:
-        flaw = "the approval was used by another operation"
-    if flaw is not None:
-        raise ApprovalVoid(flaw)
+    rights = live_rights(task, read.principals, deps.rights.authoriser.rule)
+    return obstacle_to_sending(task, action, workflow, rights, now=deps.tasks.clock.now())
 
 
-def _digest(task: Checkpoint, action: Action, approval: Approval, workflow: Workflow) -> str:
-    basis = Basis(
-        request_version=approval.basis.request_version,
-        evidence=evidence_digest(task.references.evidence),
-        policy=workflow.policy,
-        catalogue=workflow.catalogue,
-    )
-    return approval_digest(task.key, workflow.name, action.spec, basis)
+def _refuse(obstacle: Obstacle) -> NoReturn:
+    if obstacle.kind is Hindrance.APPROVAL:
+        raise ApprovalVoid(obstacle.reason)
+    raise GateFailed(obstacle.reason)
 
 
-def _claim(key: TaskKey, action: Action, workflow: Workflow, deps: PerformDeps) -> tuple[ActionRow, Verb]:
+def _claim(
+    key: TaskKey, action: Action, workflow: Workflow, obstacle: Obstacle | None, deps: PerformDeps
+) -> tuple[ActionRow, Verb]:
     """Claim the row for the one verb its rules allow now.
 
     The first try assumes a fresh intent, which is the usual case and saves a read; a lost claim answers with the row.
     """
     now = deps.tasks.clock.now()
-    row = _try(key, action.operation, 0, Verb.SEND, now, deps) if action.status is ActionStatus.INTENT else None
+    fresh = action.status is ActionStatus.INTENT and obstacle is None
+    row = _try(key, action.operation, 0, Verb.SEND, now, deps) if fresh else None
     if row is not None and row[0]:
         return row[1], Verb.SEND
     current = row[1] if row is not None else deps.ledger.get(key, action.operation)
     if current is None or current.digest != action.digest:
         msg = f"the ledger's row for {action.operation} is missing or differs from the record"
         raise InvariantBroken(msg)
-    step = next_ledger_step(current, workflow.tools[action.spec.tool].rules, now=now)
+    rules = workflow.tools[action.spec.tool].rules
+    step = next_ledger_step(current, rules, now=now, may_send=obstacle is None)
     if step.verb in {Verb.ANSWER, Verb.REVIEW}:
         return current, step.verb
     if step.verb is Verb.BUSY:
         raise LeaseHeld(step.reason)
+    if step.verb is Verb.WITHHOLD and obstacle is not None:
+        _refuse(obstacle)
     won, claimed = _try(key, action.operation, current.fence, step.verb, now, deps)
     if not won:
         msg = "another attempt claimed the operation first"

@@ -3,9 +3,9 @@
 from shared.domain.action import Arguments
 from shared.domain.authority import Operation, Principal, Question, Resource
 from shared.domain.checkpoint import Checkpoint
+from shared.domain.dispatch import resource_of
 from shared.domain.errors import NotAuthorised, TaskNotFound
 from shared.domain.identity import task_key
-from shared.domain.resume import resource_of
 from shared.domain.workflow import Workflow
 from shared.usecases.engine import Records, Rights
 from shared.usecases.stored_task import Loaded, load_task

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from shared.domain.authority import Principal
+from shared.domain.action import Action
 from shared.domain.change import Ground, begin, stamps_of
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.directive import Directive, Next, directive_for, unsettled_action
-from shared.domain.errors import EvidenceStale
+from shared.domain.dispatch import freeze_scopes, live_rights
+from shared.domain.errors import AuthorityUnreadable, EvidenceStale
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import PublishEvent
 from shared.domain.proposal import ObjectRef, Residue
@@ -17,6 +18,7 @@ from shared.domain.steps import REVIEW_WAIT, take
 from shared.domain.wait import Wait, WaitKind, state_timeout_seconds
 from shared.domain.window import Excerpt, assemble_window
 from shared.domain.workflow import AskModel, Review
+from shared.ports.authority import AuthoritySnapshot
 from shared.ports.leases import Lease
 from shared.usecases.engine import WakeDeps
 from shared.usecases.stored_task import Loaded, Untrusted, commit_change, load_task
@@ -68,21 +70,16 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
 def _situation(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Situation:
     task = loaded.task
     workflow = deps.tasks.workflows[task.business.workflow]
-    approvers = tuple(p for a in task.security.approvals for p in a.approvers)
-    read = deps.rights.authority.read(
-        tuple(dict.fromkeys((task.business.owner, *approvers))), freezes=freeze_scopes(task)
-    )
     action = unsettled_action(task)
+    read = _authority(task, action, deps)
     row = deps.ledger.get(task.key, action.operation) if action else None
     live = Live(
         run=trigger.run,
         hops=trigger.hops,
-        owner=_of(read.principals, task),
-        principals=read.principals,
+        rights=live_rights(task, read.principals, deps.rights.authoriser.rule),
         freeze=read.freeze,
         row=row,
         residue=_residue(trigger, task, deps),
-        rule=deps.rights.authoriser.rule,
     )
     ground = Ground(
         workflow=workflow,
@@ -93,15 +90,14 @@ def _situation(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Situation:
     return Situation(task=task, ground=ground, live=live)
 
 
-def freeze_scopes(task: Checkpoint) -> tuple[str, ...]:
-    """The freezes that would stop this task: everything, its tenant, its workflow."""
-    return ("all", f"tenant#{task.security.tenant}", f"workflow#{task.business.workflow}")
-
-
-def _of(principals: dict[str, Principal], task: Checkpoint) -> Principal | None:
-    owner = principals.get(task.business.owner.key)
-    # A principal that has moved to another tenant owns nothing here.
-    return owner if owner is not None and owner.tenant == task.security.tenant else None
+def _authority(task: Checkpoint, action: Action | None, deps: WakeDeps) -> AuthoritySnapshot:
+    approvers = tuple(p for a in task.security.approvals for p in a.approvers)
+    people = tuple(dict.fromkeys((task.business.owner, *approvers)))
+    try:
+        return deps.rights.authority.read(people, freezes=freeze_scopes(task, action))
+    except AuthorityUnreadable as unreadable:
+        # Nothing is allowed, so the task stands still as under a freeze and looks again later (B06).
+        return AuthoritySnapshot(principals={}, freeze=unreadable.message)
 
 
 def _residue(trigger: WakeUp, task: Checkpoint, deps: WakeDeps) -> Residue | None:
