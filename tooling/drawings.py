@@ -39,13 +39,16 @@ def stages(workflow: str) -> str:
 
 
 def statuses() -> str:
-    """List every status with those that may follow it."""
-    from shared.domain.status import NEXT, TERMINAL, Status
+    """List every status with those that may follow it; all the waits at once are one word."""
+    from shared.domain.status import NEXT, TERMINAL, WAITING, Status
 
     rows = []
     for status in Status:
-        following = [f"`{after}`" for after in Status if after in NEXT[status] and after is not status]
-        rows.append((f"`{status}`", ", ".join(following) if status not in TERMINAL else "nothing: the task has ended"))
+        others = NEXT[status] - {status}
+        any_wait = WAITING - {status} <= others
+        following = ["`waiting_*`"] if any_wait else []
+        following += [f"`{after}`" for after in Status if after in others and not (any_wait and after in WAITING)]
+        rows.append((f"`{status}`", "nothing: the task has ended" if status in TERMINAL else ", ".join(following)))
     return table(("status", "may become"), rows)
 
 
@@ -132,12 +135,12 @@ def routes() -> str:
 
 def records() -> str:
     """List the record tables with their keys."""
-    from stacks.records import QUEUE_INDEX, RECORD_KINDS
+    from stacks.records import RECORD_KINDS
 
     rows = []
     for kind in RECORD_KINDS:
         notes = [
-            f"index `{QUEUE_INDEX}`" if kind.has_queue_index else "",
+            *(f"index `{index.name}` on `{index.partition}`, `{index.sort}`" for index in kind.indexes),
             "stream" if kind.has_stream else "",
             "rows past `purge_at` may be dropped" if kind.is_purged else "",
         ]
