@@ -149,14 +149,20 @@ class Machine:
     def settle(self, *, patience: bool = True) -> None:
         """Deliver and run until all is quiet. With patience, the clock moves over retry windows."""
         for _ in range(PASSES_MAX):
-            if self._drain() or self._start() or self._step_all() or self.beside():
-                continue
-            due = self._next_instant(patience=patience)
-            if due is None:
+            if not self.step(patience=patience):
                 return
-            self.pass_time(due)
         msg = f"no rest after {PASSES_MAX} passes: {[(r.name, r.states[-6:]) for r in self.runs.values()]}"
         raise AssertionError(msg)
+
+    def step(self, *, patience: bool = True) -> bool:
+        """Deliver and run one pass, or let the clock move to the next instant; say whether anything moved."""
+        if self._drain() or self._start() or self._step_all() or self.beside():
+            return True
+        due = self._next_instant(patience=patience)
+        if due is None:
+            return False
+        self.pass_time(due)
+        return True
 
     def beside(self) -> bool:
         """Play what runs beside the machine, if anything; say whether something moved."""
