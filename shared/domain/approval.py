@@ -27,6 +27,8 @@ class ApprovalStatus(StrEnum):
     OPEN = "open"
     GRANTED = "granted"
     REJECTED = "rejected"
+    # Nobody answered in time. Unlike a void one, which covers nothing any more, it is an answer of a kind.
+    EXPIRED = "expired"
     VOID = "void"
     CONSUMED = "consumed"
 
@@ -118,6 +120,12 @@ class Approval(Record):
         """Return the approval as void, if it was still good for anything."""
         if self.status in {ApprovalStatus.OPEN, ApprovalStatus.GRANTED}:
             return self.model_copy(update={"status": ApprovalStatus.VOID})
+        return self
+
+    def expired(self) -> Self:
+        """Return the approval as one that nobody decided in time, if it was still open."""
+        if self.status is ApprovalStatus.OPEN:
+            return self.model_copy(update={"status": ApprovalStatus.EXPIRED})
         return self
 
     def flaw(self, *, expected_digest: str, now: datetime) -> str | None:

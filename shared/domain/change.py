@@ -217,22 +217,30 @@ def request_approval(
 def replace_approvals(change: Change, approvals: tuple[Approval, ...]) -> Change:
     """Store approvals, dropping spent ones beyond the last few.
 
-    A rejection counts for as long as its request is the current one, and an answer about an undo until the task ends:
-    whoever has said no is not asked again.
+    A rejection, or silence, counts for as long as its request is the current one, and an answer about an undo until
+    the task ends: whoever has said no is not asked again.
     """
     task = change.task
+    said_no = {ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED}
     spent = [
         a
         for a in approvals
-        if task.execution.ending is None
-        and (
-            a.status is ApprovalStatus.VOID
-            or (a.status is ApprovalStatus.REJECTED and a.basis.request_version != task.business.request_version)
+        if a.status is ApprovalStatus.VOID
+        or (
+            task.execution.ending is None
+            and a.status in said_no
+            and a.basis.request_version != task.business.request_version
         )
     ]
     dropped = spent[:-SPENT_APPROVALS_KEPT]
     kept = tuple(a for a in approvals if a not in dropped)
     return _with_task(change, security=change.task.security.model_copy(update={"approvals": kept}))
+
+
+def expire_approval(change: Change, approval_id: str) -> Change:
+    """Note that nobody decided an approval in time; another id changes nothing."""
+    approvals = change.task.security.approvals
+    return replace_approvals(change, tuple(a.expired() if a.approval_id == approval_id else a for a in approvals))
 
 
 def void_approvals(change: Change, doomed: Callable[[Approval], bool] = lambda _: True) -> Change:

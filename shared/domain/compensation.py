@@ -68,12 +68,8 @@ def not_undone(task: Checkpoint, workflow: Workflow) -> tuple[str, ...]:
 
 
 def _asked(task: Checkpoint, undo: ActionSpec) -> list[Approval]:
-    """The approvals of an undo that people were asked for; one that was used and taken back has to be asked again."""
-    return [
-        a
-        for a in task.security.approvals
-        if a.spec == undo and not (a.status is ApprovalStatus.VOID and a.used_by is not None)
-    ]
+    """The approvals of an undo that people were asked for; a void one covers nothing, so it has to be asked again."""
+    return [a for a in task.security.approvals if a.spec == undo and a.status is not ApprovalStatus.VOID]
 
 
 def _undo_of(action: Action, task: Checkpoint, workflow: Workflow) -> ActionSpec | None:

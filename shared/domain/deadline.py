@@ -5,6 +5,7 @@ from shared.domain.change import (
     Ground,
     begin,
     climb,
+    expire_approval,
     move_to,
     note_fact,
     publish,
@@ -43,7 +44,7 @@ def act_on_rung(task: Checkpoint, wait: Wait, ground: Ground) -> Change | None:
 
 
 def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
-    """End an overdue wait the way its last rung says: expire or fail the task, or hand it to a person.
+    """End an overdue wait the way its last rung says: expire or fail the task, hand it to a person, or go on without.
 
     A task may not end, not even as failed, while nobody knows what its last effect did; and what it did before is
     undone first.
@@ -53,12 +54,20 @@ def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
     stage = task.business.stage
     if unsettled_action(task) is not None:
         return take(Review(stage=stage, reason=task.business.because), change, ground)
+    change = expire_approval(change, wait.correlation_id)
+    if wait.ends_by is OnDeadline.PROCEED and task.execution.ending is None:
+        change = _noted(change, wait)
+        return take(plan(change, ground), change, ground)
     change = void_approvals(change)
     if task.execution.ending is not None:
         # The unanswered question was about an undo: go on with what else can be undone.
         return take(plan(change, ground), change, ground)
-    change = note_fact(change, Fact(name=f"{wait.name}_expired"[:40], happened=True, reference=wait.wait_id))
+    change = _noted(change, wait)
     status = _ENDS.get(wait.ends_by)
     if status is None:
         return take(Review(stage=stage, reason=because), change, ground)
     return take(Compensate(stage=stage, status=status, outcome=because), change, ground)
+
+
+def _noted(change: Change, wait: PendingWait) -> Change:
+    return note_fact(change, Fact(name=f"{wait.name}_expired"[:40], happened=True, reference=wait.wait_id))

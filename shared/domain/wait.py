@@ -43,6 +43,8 @@ class OnDeadline(StrEnum):
     EXPIRE = "expire"
     FAIL = "fail"
     REVIEW = "review"
+    # The task goes on without the answer: its workflow knows that nobody gave one.
+    PROCEED = "proceed"
 
 
 class Rung(Record):
@@ -55,7 +57,7 @@ class Rung(Record):
     @property
     def ends(self) -> bool:
         """Whether this rung ends the wait."""
-        return self.do in {OnDeadline.EXPIRE, OnDeadline.FAIL, OnDeadline.REVIEW}
+        return self.do not in {OnDeadline.REMIND, OnDeadline.ESCALATE}
 
 
 class WaitRule(Record):

@@ -205,6 +205,14 @@ class TaskView:
         """Whether this action was rejected for the current request."""
         return any(a.status is ApprovalStatus.REJECTED for a in self._of(action))
 
+    def expired(self, action: ActionSpec) -> bool:
+        """Whether people were asked about this action for the current request and nobody answered in time."""
+        return any(a.status is ApprovalStatus.EXPIRED for a in self._of(action))
+
+    def asked(self, action: ActionSpec) -> bool:
+        """Whether people were ever asked about this action for the current request, whatever came of it."""
+        return bool(self._of(action))
+
     def _of(self, action: ActionSpec) -> tuple[Approval, ...]:
         return tuple(a for a in self.approvals if a.spec == action and a.basis.request_version == self.request_version)
 
