@@ -34,7 +34,8 @@ def answer_error(error: Exception) -> Response[str]:
 
 def _no_route(*, method: str, path: str) -> HttpError:
     allowed = methods_at(path)
-    if not allowed:
+    # The method is there and the router still found nothing: an identifier in the path cannot be one.
+    if not allowed or method in allowed:
         return HttpError(HTTPStatus.NOT_FOUND, "not_found", "there is nothing at this address")
     msg = f"{method} is not possible here; {', '.join(allowed)} is"
     return HttpError(HTTPStatus.METHOD_NOT_ALLOWED, "method_not_allowed", msg, headers={"Allow": ", ".join(allowed)})

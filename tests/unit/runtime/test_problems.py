@@ -76,18 +76,25 @@ def test_a_problem_has_the_standard_members_and_a_stable_code() -> None:
     }
 
 
-@pytest.mark.parametrize("error", [InvariantBroken("row 7 of acme is odd"), KeyError("secret"), HttpError])
+@pytest.mark.parametrize("error", [InvariantBroken("row 7 of acme is odd"), KeyError("secret")])
 def test_a_crash_tells_nothing_about_itself(error: Exception) -> None:
     """What went wrong on our side is for our logs; the caller gets the id that finds it."""
-    if error is HttpError:
-        error = RuntimeError("secret")
-
     problem = problem_of(error, correlation_id="req-1")
 
     assert (problem.status, problem.code) == (HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error")
     assert "secret" not in problem.body
     assert "acme" not in problem.body
     assert json.loads(problem.body)["correlation_id"] == "req-1"
+
+
+def test_what_only_http_knows_keeps_its_own_words() -> None:
+    """A method or media type that does not fit is answered in the same form."""
+    error = HttpError(HTTPStatus.METHOD_NOT_ALLOWED, "method_not_allowed", "use GET", headers={"Allow": "GET"})
+
+    problem = problem_of(error, correlation_id="r")
+
+    assert (problem.status, problem.code, problem.detail) == (405, "method_not_allowed", "use GET")
+    assert problem.headers == {"Allow": "GET"}
 
 
 def test_a_caller_is_told_when_to_try_again_and_how_to_log_in() -> None:
