@@ -294,7 +294,14 @@ def record_outcome(change: Change, action: Action, row: ActionRow, *, fact: str)
     """Take the ledger's settled outcome into the record: the action's status and a fact in the past tense."""
     changed = _set_action(change, action.model_copy(update={"status": row.status}))
     done = row.status is ActionStatus.DONE
-    noted = Fact(name=fact, happened=done, ordinal=action.ordinal, reference=row.reference, values=row.facts)
+    noted = Fact(
+        name=fact,
+        happened=done,
+        ordinal=action.ordinal,
+        settled_at=row.settled_at,
+        reference=row.reference,
+        values=row.facts,
+    )
     # Reads say what was true, not what was done: only the latest of each stays, so that a long task stays small.
     earlier = changed.task.business.facts
     if action.effect is EffectClass.READ:

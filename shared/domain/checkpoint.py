@@ -38,6 +38,8 @@ class Fact(Record):
     happened: bool
     # The action that brought it about, by its ordinal; None for an answered wait.
     ordinal: int | None = None
+    # When the ledger had it from the system of record; what was read there grows old.
+    settled_at: Instant | None = None
     reference: str | None = None
     values: Arguments = Field(default_factory=dict)
 

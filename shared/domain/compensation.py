@@ -5,7 +5,7 @@ An undo is a new authorised action with its own key; nothing here assumes that t
 
 from dataclasses import dataclass
 
-from shared.domain.action import Action, ActionSpec, ActionStatus, EffectClass
+from shared.domain.action import SETTLED, Action, ActionSpec, ActionStatus, EffectClass
 from shared.domain.approval import Approval, ApprovalStatus
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import InvalidRequest
@@ -40,7 +40,7 @@ def next_undo(task: Checkpoint, workflow: Workflow) -> Undo | None:
     tried = {a.undoes for a in task.execution.actions if a.undoes}
     for action in standing_effects(task):
         undo = _undo_of(action, task, workflow)
-        if undo is None or action.operation in tried:
+        if undo is None or action.operation in tried or _kept_for(action, task, workflow):
             continue
         asked = _asked(task, undo)
         granted = next((a for a in asked if a.status is ApprovalStatus.GRANTED), None)
@@ -51,20 +51,26 @@ def next_undo(task: Checkpoint, workflow: Workflow) -> Undo | None:
 
 def not_undone(task: Checkpoint, workflow: Workflow) -> tuple[str, ...]:
     """Say of every effect that still stands why it does, in words for a person."""
-    attempts = {a.undoes: a for a in task.execution.actions if a.undoes}
-    lines = []
-    for action in standing_effects(task):
-        attempt = attempts.get(action.operation)
-        if attempt is not None:
-            lines.append(f"{action.operation} (undo {attempt.status})")
-            continue
-        undo = _undo_of(action, task, workflow)
-        if undo is not None and _asked(task, undo):
-            lines.append(f"{action.operation} (its undo was not approved)")
-        else:
-            why = workflow.tools[action.spec.tool].no_undo_because or "no undo could be made"
-            lines.append(f"{action.operation} ({why})")
-    return tuple(lines)
+    return tuple(f"{action.operation} ({_why(action, task, workflow)})" for action in standing_effects(task))
+
+
+def _why(action: Action, task: Checkpoint, workflow: Workflow) -> str:
+    attempt = next((a for a in reversed(task.execution.actions) if a.undoes == action.operation), None)
+    if attempt is not None:
+        return f"undo {attempt.status}" if attempt.status in SETTLED else "nobody knows whether its undo happened"
+    undo = _undo_of(action, task, workflow)
+    if undo is None:
+        return workflow.tools[action.spec.tool].no_undo_because or "no undo could be made"
+    if _asked(task, undo):
+        return "its undo was not approved"
+    rests = _kept_for(action, task, workflow)
+    return f"kept while {rests} stands" if rests else "not undone yet"
+
+
+def _kept_for(action: Action, task: Checkpoint, workflow: Workflow) -> str | None:
+    """The tool of an effect that still stands and rests on this one, if any."""
+    standing = [a.spec.tool for a in standing_effects(task)]
+    return next((tool for tool in workflow.tools[action.spec.tool].kept_for if tool in standing), None)
 
 
 def _asked(task: Checkpoint, undo: ActionSpec) -> list[Approval]:
@@ -79,7 +85,7 @@ def _undo_of(action: Action, task: Checkpoint, workflow: Workflow) -> ActionSpec
     fact = next((f for f in task.business.facts if f.ordinal == action.ordinal), None)
     reference = fact.reference if fact else None
     try:
-        return workflow.tools[tool.undo].normalise(tool.undo_arguments(action.spec, reference))
+        return workflow.tools[tool.undo].normalise(tool.undo_arguments(action, reference))
     except InvalidRequest:
         # What the undo needs to know was never said; a person has to find it out.
         return None

@@ -40,6 +40,7 @@ from shared.domain.change import (
     withdraw,
 )
 from shared.domain.checkpoint import Checkpoint
+from shared.domain.compensation import not_undone
 from shared.domain.deadline import end_wait
 from shared.domain.directive import Directive, Next, directive_for, unsettled_action, until
 from shared.domain.dispatch import Hindrance, LiveRights, Obstacle, approval_flaw, obstacle_to_sending, resource_of
@@ -190,13 +191,22 @@ def _unsettled(s: Situation, action: Action, row: ActionRow, step: LedgerStep, o
     if step.verb is Verb.WITHHOLD and obstacle is not None:
         return _withheld(s, action, obstacle)
     if step.verb is Verb.REVIEW:
-        return _review(s, 5, f"{action.operation}: {step.reason}" + (f" ({row.reason})" if row.reason else ""))
+        return _review(s, 5, _what_is_open(s, action, row, step))
     if step.verb is Verb.BUSY and row.lease_ends_at is not None:
         directive = until(directive_for(s.task, now=s.now), row.lease_ends_at, step.reason)
         return Move(gate=5, reason=step.reason, directive=directive)
     if row.status is ActionStatus.INTENT:
         return _send(s, row)
     return _reconcile(s, action, row, step.reason)
+
+
+def _what_is_open(s: Situation, action: Action, row: ActionRow, step: LedgerStep) -> str:
+    """Say what nobody knows, and for a task that is to end also everything else that still stands (B28)."""
+    said = f"{action.operation}: {step.reason}" + (f" ({row.reason})" if row.reason else "")
+    if s.task.execution.ending is None and s.task.execution.cancel is None:
+        return said
+    left = not_undone(s.task, s.workflow)
+    return said + (f"; not undone: {'; '.join(left)}" if left else "")
 
 
 def cancellation(s: Situation) -> Move | None:

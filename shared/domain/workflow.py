@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from shared.domain.action import ActionSpec, Arguments, EffectClass, EffectRules
+from shared.domain.action import Action, ActionSpec, Arguments, EffectClass, EffectRules
 from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus
 from shared.domain.canonical import short_digest
 from shared.domain.checkpoint import Checkpoint, Fact
@@ -33,9 +33,10 @@ class Tool:
     """An outside operation that a workflow may perform.
 
     `fact` names, in the past tense, what has happened when it is done. `undo` names the tool that compensates it and
-    `undo_arguments` makes that tool's arguments from what was done and the provider's reference; `undo_approval` is set
-    where people have to approve the undo too; or `undo` is None with the reason in `no_undo_because`. `key_window` is
-    how long the provider remembers an idempotency key.
+    `undo_arguments` makes that tool's arguments from the action, whose operation is the key that the provider knows it
+    by, and the provider's reference; `undo_approval` is set where people have to approve the undo too; or `undo` is
+    None with the reason in `no_undo_because`. `kept_for` names tools whose effects rest on this one: while one of them
+    stands, this one is not undone. `key_window` is how long the provider remembers an idempotency key.
     """
 
     name: str
@@ -46,8 +47,9 @@ class Tool:
     can_look_up: bool = False
     key_window: timedelta | None = None
     undo: str | None = None
-    undo_arguments: Callable[[ActionSpec, str | None], Arguments] | None = None
+    undo_arguments: Callable[[Action, str | None], Arguments] | None = None
     undo_approval: UndoApproval | None = None
+    kept_for: tuple[str, ...] = ()
     no_undo_because: str | None = None
 
     @property
@@ -241,6 +243,10 @@ class Workflow:
     attributes: Callable[[Mapping[str, object]], Arguments] = field(default=dict)  # type: ignore[assignment]
     # What `attributes` always returns, with its type: what policies on starting, deciding and dispatching rely on.
     attribute_types: Mapping[str, AttributeType] = field(default_factory=dict)
+    # The typed form of the answer to each event or input wait, by the wait's name, which is also the fact's.
+    answers: Mapping[str, type[BaseModel]] = field(default_factory=dict)
+    # Who may answer each input wait.
+    input_roles: Mapping[str, str] = field(default_factory=dict)
     # The request field that carries outside words; it is stored as evidence and never enters the record.
     untrusted_field: str | None = None
 

@@ -92,7 +92,12 @@ def _amended(task: Checkpoint, workflow: Workflow, form: RequestForm, principal:
     change = _without_actions(change, task)
     change = void_approvals(settle_waits(change, WaitStatus.VOID))
     change = set_business(
-        change, request=form.record, request_version=task.business.request_version + 1, stage=workflow.first_stage
+        change,
+        request=form.record,
+        request_version=task.business.request_version + 1,
+        stage=workflow.first_stage,
+        # What was read or refused for the old request says nothing about the new one; answers that came stay.
+        facts=tuple(fact for fact in task.business.facts if fact.ordinal is None),
     )
     evidence = store_untrusted(task.key, form, workflow, deps) or task.references.evidence
     change = restamp(refer_to(change, evidence), ground.stamps)

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from shared.domain.action import ActionSpec, Arguments, EffectClass
+from shared.domain.action import Action, Arguments, EffectClass
 from shared.domain.approval import ApprovalRule
 from shared.domain.proposal import Proposal
 from shared.domain.records import Record
@@ -163,17 +163,19 @@ def run_errand(
     calls: Calls | None = None,
     request: Mapping[str, object] | None = None,
     task_deadline: timedelta = timedelta(days=30),
+    workflow: Callable[[Workflow], Workflow] = lambda workflow: workflow,
 ) -> Story:
-    """Start an errand, with a downstream that honours keys behind every tool that is given no other, and let it run."""
-    workflow = an_errand(*things, undos=undos, task_deadline=task_deadline)
-    story = Story(
-        workflow, calls=calls, downstreams={name: Downstream() for name in workflow.tools} | dict(downstreams or {})
-    )
-    story.start(workflow=workflow.name, request=request or {})
+    """Start an errand, with a downstream that honours keys behind every tool that is given no other, and let it run.
+
+    `workflow` may turn the errand into something that no sane team would write.
+    """
+    made = workflow(an_errand(*things, undos=undos, task_deadline=task_deadline))
+    story = Story(made, calls=calls, downstreams={name: Downstream() for name in made.tools} | dict(downstreams or {}))
+    story.start(workflow=made.name, request=request or {})
     return story
 
 
-def _by_reference(_spec: ActionSpec, reference: str | None) -> Arguments:
+def _by_reference(_action: Action, reference: str | None) -> Arguments:
     return {"reference": reference}
 
 
