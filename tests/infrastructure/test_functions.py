@@ -18,6 +18,7 @@ TIMEOUT_SECONDS = {
     "perform": 20,
     "deliver": 30,
     "deadline": 20,
+    "recover": 120,
     "tool-issue_refund": 12,
 }
 SETTINGS = {
@@ -76,8 +77,17 @@ SETTINGS = {
         "ACTIONS_TABLE",
         "INBOX_TABLE",
         "OUTBOX_TABLE",
-        "AUTHORITY_TABLE",
         "SEAL_KEY_ID",
+    },
+    "recover": {
+        "HEADS_TABLE",
+        "CHECKPOINTS_TABLE",
+        "WAITS_TABLE",
+        "ACTIONS_TABLE",
+        "INBOX_TABLE",
+        "OUTBOX_TABLE",
+        "SEAL_KEY_ID",
+        "STATE_MACHINE_ARNS",
     },
     "tool-issue_refund": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
 }
@@ -152,7 +162,8 @@ def test_the_outbox_is_drained_in_order_and_nothing_is_dropped_in_silence(produc
     source = engine.properties("AWS::Lambda::EventSourceMapping")
 
     assert engine.text(source["EventSourceArn"]) == "</holdfast/prod/outbox_stream_arn>"
-    assert source["FilterCriteria"] == {"Filters": [{"Pattern": '{"eventName":["INSERT"]}'}]}
+    # A row that the sweep has touched comes again; a removed one was delivered.
+    assert source["FilterCriteria"] == {"Filters": [{"Pattern": '{"eventName":["INSERT","MODIFY"]}'}]}
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert source["BatchSize"] == 10
     assert source["BisectBatchOnFunctionError"] is True
@@ -180,6 +191,26 @@ def test_machines_and_tools_are_told_by_name(production: Assembly) -> None:
         '{"refund":"arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:holdfast-prod-refund"}'
     )
     assert tools == f'{{"issue_refund":"<{tool}>"}}'
+
+
+def test_the_end_of_an_execution_and_the_clock_wake_recover(production: Assembly) -> None:
+    """B60, O3: errors that no Catch can see end in a rule, and what no rule saw is found by the sweep."""
+    engine = production.engine
+    rules = {rule["Properties"]["Name"]: rule["Properties"] for _, rule in engine.of_type("AWS::Events::Rule")}
+    recover = next(
+        name
+        for name, found in engine.of_type("AWS::Lambda::Function")
+        if found["Properties"]["FunctionName"] == "holdfast-prod-recover"
+    )
+    pattern = rules["holdfast-prod-execution-ended"]["EventPattern"]
+
+    assert set(rules) == {"holdfast-prod-execution-ended", "holdfast-prod-sweep"}
+    assert all(rule["Targets"][0]["Arn"] == {"Fn::GetAtt": [recover, "Arn"]} for rule in rules.values())
+    assert rules["holdfast-prod-sweep"]["ScheduleExpression"] == "rate(5 minutes)"
+    assert set(pattern["detail"]["status"]) == {"FAILED", "TIMED_OUT", "ABORTED"}
+    assert [engine.text(arn) for arn in pattern["detail"]["stateMachineArn"]] == [
+        "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:holdfast-prod-refund"
+    ]
 
 
 ALARMS = {

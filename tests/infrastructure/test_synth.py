@@ -1,6 +1,7 @@
 """B76: synthesis works anywhere, deploys in order, and grants nothing by wildcard that matters."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,9 @@ require("dns").lookup = refused;
 require("dgram").createSocket = refused;
 globalThis.fetch = refused;
 """
+
+# Reads about what has no name before it exists: streams, and the executions of one machine.
+BELOW_A_NAME = {"dynamodb:ListStreams", "states:DescribeExecution"}
 
 # The only actions that may be granted on every resource: those for which AWS knows no narrower one.
 WITHOUT_A_RESOURCE = {
@@ -93,6 +97,11 @@ def strings(value: object, key: str) -> Iterator[Any]:
             yield from strings(part, key)
 
 
+def without_contents(template: str) -> Any:
+    """A template without the digests of the files it uploads: somebody may be editing them right now."""
+    return json.loads(re.sub(r"[0-9a-f]{64}\.zip", "contents.zip", template))
+
+
 def test_synthesis_needs_no_account_no_network_and_no_docker(tmp_path: Path, production: Assembly) -> None:
     """B76: an empty home, no credentials, no sockets and no docker on the path give the same templates."""
     blocker = tmp_path / "no-network.cjs"
@@ -118,7 +127,8 @@ def test_synthesis_needs_no_account_no_network_and_no_docker(tmp_path: Path, pro
 
     assert done.returncode == 0, done.stderr[-2000:]
     for part, template in production.templates.items():
-        assert json.loads((out / f"Holdfast-prod-{part}.template.json").read_text()) == template.body, part
+        written = (out / f"Holdfast-prod-{part}.template.json").read_text()
+        assert without_contents(written) == without_contents(json.dumps(template.body)), part
 
 
 def test_the_stacks_are_deployed_in_order_and_share_no_exports(request: pytest.FixtureRequest) -> None:
@@ -170,7 +180,7 @@ def test_answers_starts_and_keys_are_never_granted_widely(request: pytest.Fixtur
     for template in every_template(request):
         for action, resource in allowed(template):
             if action.startswith(("states:", "kms:", "lambda:", "dynamodb:", "events:")):
-                assert "*" not in resource or action == "dynamodb:ListStreams", (action, resource)
+                assert "*" not in resource or action in BELOW_A_NAME, (action, resource)
 
 
 def test_the_stage_s_name_has_to_fit_into_every_name(tmp_path: Path) -> None:
