@@ -4,6 +4,8 @@ from datetime import timedelta
 from functools import singledispatch
 from typing import Final
 
+from shared.domain.action import EffectClass
+from shared.domain.approval import ApprovalStatus
 from shared.domain.change import (
     Change,
     Ground,
@@ -102,9 +104,24 @@ def _(step: AwaitInput, change: Change, ground: Ground) -> Change:
 
 @take.register
 def _(step: PerformAction, change: Change, ground: Ground) -> Change:
+    flaw = _no_permission(step, ground)
+    if flaw is not None:
+        return take(Review(stage=change.task.business.stage, reason=f"{step.action.tool}: {flaw}"), change, ground)
     moved = move_to(change, status=Status.READY, stage=step.stage, ground=ground)
     moved = explained(moved, f"{step.action.tool} is permitted and about to be performed")
     return intend(moved, step.action, approval=step.approval, ground=ground)
+
+
+def _no_permission(step: PerformAction, ground: Ground) -> str | None:
+    """Say why a workflow's wish is no permitted action: an approval serves one action once, whatever a workflow says."""
+    if step.approval is None:
+        irreversible = ground.workflow.tools[step.action.tool].effect is EffectClass.IRREVERSIBLE_WRITE
+        return "what cannot be taken back needs an approval" if irreversible else None
+    if step.approval.spec != step.action:
+        return "the approval is of another action"
+    if step.approval.status is not ApprovalStatus.GRANTED:
+        return f"the approval is {step.approval.status}"
+    return None
 
 
 @take.register

@@ -84,7 +84,8 @@ def _decide(command: DecideApproval, deps: ApiDeps) -> TaskSummary:
     if wait is None or now >= wait.deadline_at:
         msg = "the time to decide is over"
         raise DecisionClosed(msg)
-    if (approval.basis.policy, approval.basis.catalogue) != (ground.stamps.policy, ground.stamps.catalogue):
+    requested_under = (approval.basis.policy, approval.basis.catalogue, task.stamps.workflow)
+    if requested_under != (ground.stamps.policy, ground.stamps.catalogue, ground.stamps.workflow):
         return _ask_again(loaded, ground, deps)
     change = begin(task, because=_sentence(command), ground=ground)
     change = replace_approvals(change, tuple(decided if a == approval else a for a in task.security.approvals))
