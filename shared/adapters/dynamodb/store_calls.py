@@ -8,6 +8,7 @@ DynamoDB's own idempotency token, with the same bytes on every try.
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -128,6 +129,16 @@ class StoreCalls:
             Throttled, DependencyTimeout: no answer within our patience.
         """
         self._write(lambda: self._client.put_item(TableName=table, Item=item))
+
+    def put_new(self, table: str, item: Item, *, unless_exists: str) -> None:
+        """Write an item where none is; what is there stays as it is, be it an earlier try's work or another's.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience.
+        """
+        condition = f"attribute_not_exists({unless_exists})"
+        with suppress(ConditionFailed):
+            self._write(partial(self._client.put_item, TableName=table, Item=item, ConditionExpression=condition))
 
     def delete(self, table: str, key: Item) -> None:
         """Remove an item if it is there.
