@@ -19,10 +19,18 @@ class InboxRow:
     task_id: str
     received_at: datetime
     purge_at: datetime
+    # The whole event, canonical, where it has to be kept until its wait opens.
+    event: str | None = None
 
 
 class Inbox(Protocol):
-    """Reads of the inbox; rows are written by commits alone, together with the transition they caused."""
+    """The inbox. Rows are written by commits, with the transition they caused; only early events come alone."""
 
     def get(self, tenant: str, source: str, event_id: str) -> InboxRow | None:
         """Read one row, strongly consistent."""
+
+    def keep(self, row: InboxRow) -> None:
+        """Keep an event that came before its wait; keeping it again changes nothing."""
+
+    def early(self, tenant: str, correlation_id: str) -> tuple[InboxRow, ...]:
+        """List the events kept for a correlation id (source ``early:<correlation id>``), strongly consistent."""

@@ -66,6 +66,7 @@ def wake() -> WakeDeps:
     """Wire `wake`."""
     from shared.adapters.aws import dynamodb, s3
     from shared.adapters.dynamodb.action_ledger import DynamoActionLedger
+    from shared.adapters.dynamodb.inbox import DynamoInbox
     from shared.adapters.dynamodb.leases import DynamoLeases
     from shared.adapters.dynamodb.wait_store import DynamoWaitStore
     from shared.adapters.s3.artifacts import S3Artifacts
@@ -80,6 +81,7 @@ def wake() -> WakeDeps:
         rights=_rights(settings),
         ledger=DynamoActionLedger(dynamodb(), settings.actions_table, SystemIds()),
         waits=DynamoWaitStore(dynamodb(), settings.waits_table),
+        inbox=DynamoInbox(dynamodb(), settings.inbox_table),
         leases=DynamoLeases(dynamodb(), settings.leases_table),
         evidence=S3EvidenceStore(s3(), settings.evidence_bucket),
         artifacts=S3Artifacts(s3(), settings.artifacts_bucket),

@@ -63,6 +63,7 @@ class WakeDeps:
     rights: Rights
     ledger: ActionLedger
     waits: WaitStore
+    inbox: Inbox
     leases: Leases
     evidence: EvidenceStore
     artifacts: Artifacts
@@ -126,3 +127,5 @@ class WebhookDeps:
     tasks: Records
     waits: WaitStore
     inbox: Inbox
+    # Called with a sentence when something needs a person although nothing is lost.
+    alarm: Callable[[str], None]

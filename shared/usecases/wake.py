@@ -1,6 +1,6 @@
 """Wake: the resume protocol. Every path that continues a task comes through here, also the one two milliseconds old."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -21,6 +21,7 @@ from shared.domain.workflow import AskModel, Review
 from shared.ports.authority import AuthoritySnapshot
 from shared.ports.leases import Lease
 from shared.usecases.engine import WakeDeps
+from shared.usecases.receive_event import consume_early
 from shared.usecases.stored_task import Loaded, Untrusted, commit_change, load_task
 
 # Longer than the function that asks the model may live (60 s), so that a lapsed lease means a dead turn.
@@ -64,6 +65,11 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
     directive = move.directive
     if move.ask is not None:
         directive = _ask(trigger, loaded, move, move.ask, situation, deps)
+    if directive.next is Next.AWAIT_EVENT:
+        early = consume_early(loaded, tasks=deps.tasks, waits=deps.waits, inbox=deps.inbox)
+        if early is not None:
+            # What was waited for is here already: the task has moved, so it wakes again.
+            return wake(replace(trigger, version_hint=early.task.version, residue=None), deps)
     return directive.model_copy(update={"hops": trigger.hops + 1})
 
 

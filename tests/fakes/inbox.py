@@ -18,6 +18,16 @@ class FakeInbox:
         with self._calls.around("inbox.get"), self._world as world:
             return world.inbox.get((tenant, source, event_id))
 
+    def keep(self, row: InboxRow) -> None:
+        with self._calls.around("inbox.keep"), self._world as world:
+            world.inbox.setdefault((row.tenant, row.source, row.event_id), to_whole_second(row))
+
+    def early(self, tenant: str, correlation_id: str) -> tuple[InboxRow, ...]:
+        with self._calls.around("inbox.early"), self._world as world:
+            source = f"early:{correlation_id}"
+            rows = [row for (owner, of, _), row in world.inbox.items() if (owner, of) == (tenant, source)]
+            return tuple(sorted(rows, key=lambda row: row.event_id))
+
 
 def to_whole_second(row: InboxRow) -> InboxRow:
     """Keep instants as the store does: the millisecond it was received, the second (never earlier) it may be purged."""

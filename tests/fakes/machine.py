@@ -396,6 +396,7 @@ class Machine:
             rights=self.rights(p),
             ledger=p.ledger,
             waits=p.waits,
+            inbox=p.inbox,
             leases=p.leases,
             evidence=p.evidence,
             artifacts=p.artifacts,

@@ -199,6 +199,7 @@ class Story:
             rights=self.machine.rights(p),
             ledger=p.ledger,
             waits=p.waits,
+            inbox=p.inbox,
             leases=p.leases,
             evidence=p.evidence,
             artifacts=p.artifacts,

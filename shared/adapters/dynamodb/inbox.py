@@ -1,9 +1,17 @@
 """The inbox on DynamoDB."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from shared.adapters.dynamodb.items import Item, epoch_second, instant, read_number, read_text, text
+from shared.adapters.dynamodb.items import (
+    Item,
+    epoch_second,
+    instant,
+    read_number,
+    read_optional_text,
+    read_text,
+    text,
+)
 from shared.adapters.dynamodb.store_calls import Patience, StoreCalls
 from shared.domain.instants import parse_instant
 from shared.ports.inbox import InboxRow
@@ -12,8 +20,12 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 
+# One event answers a wait. More than a few for one correlation id is noise that its sender has to explain.
+EARLY_MAX: Final = 20
+
+
 class DynamoInbox:
-    """Reads of accepted events."""
+    """Accepted events, and the few that came early."""
 
     def __init__(self, client: "DynamoDBClient", table: str, patience: Patience | None = None) -> None:
         self._calls = StoreCalls(client, patience)
@@ -27,6 +39,30 @@ class DynamoInbox:
         """
         item = self._calls.get(self._table, inbox_key(tenant, source, event_id))
         return None if item is None else read_inbox(item)
+
+    def keep(self, row: InboxRow) -> None:
+        """See `Inbox.keep`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience; keeping it again is safe.
+        """
+        self._calls.put_new(self._table, inbox_item(row), unless_exists="event_id")
+
+    def early(self, tenant: str, correlation_id: str) -> tuple[InboxRow, ...]:
+        """See `Inbox.early`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience.
+        """
+        rows = self._calls.query(
+            TableName=self._table,
+            KeyConditionExpression="#source = :source",
+            ExpressionAttributeNames={"#source": "source"},
+            ExpressionAttributeValues={":source": text(f"{tenant}#early:{correlation_id}")},
+            Limit=EARLY_MAX,
+            ConsistentRead=True,
+        )
+        return tuple(read_inbox(row) for row in rows)
 
 
 def inbox_key(tenant: str, source: str, event_id: str) -> Item:
@@ -42,6 +78,7 @@ def inbox_item(row: InboxRow) -> Item:
         "task_id": text(row.task_id),
         "received_at": instant(row.received_at),
         "purge_at": epoch_second(row.purge_at),
+        **({} if row.event is None else {"event": text(row.event)}),
     }
 
 
@@ -56,4 +93,5 @@ def read_inbox(item: Item) -> InboxRow:
         task_id=read_text(item, "task_id"),
         received_at=parse_instant(read_text(item, "received_at")),
         purge_at=datetime.fromtimestamp(read_number(item, "purge_at"), tz=UTC),
+        event=read_optional_text(item, "event"),
     )

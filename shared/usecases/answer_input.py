@@ -1,0 +1,77 @@
+"""Answer an input wait: a person's typed answer to one question, bound to the version they saw."""
+
+from dataclasses import dataclass
+
+from shared.domain.action import Arguments
+from shared.domain.answer import answered, read_answer
+from shared.domain.authority import Operation, Principal, Question
+from shared.domain.change import Ground
+from shared.domain.checkpoint import Checkpoint
+from shared.domain.dispatch import resource_of
+from shared.domain.errors import DecisionClosed, NotAuthorised, StaleApproval, TaskNotFound
+from shared.domain.wait import PendingWait, WaitKind
+from shared.usecases.engine import ApiDeps
+from shared.usecases.fresh import decide_on_fresh
+from shared.usecases.permission import load_permitted
+from shared.usecases.stored_task import commit_change
+from shared.usecases.summary import TaskSummary, summarise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerInput:
+    """An answer. Who answers is the authenticated principal."""
+
+    principal: Principal
+    task_id: str
+    wait_id: str
+    request_version: int
+    answer: Arguments
+
+
+def answer_input(command: AnswerInput, deps: ApiDeps) -> TaskSummary:
+    """Record an answer and move the task on.
+
+    Raises:
+        TaskNotFound: no such task for this principal, or it never had such a wait.
+        NotAuthorised: the principal has not the role that the question is for.
+        InvalidRequest: the answer has not the form that the question asks for; nothing was changed.
+        StaleApproval: the answer is for another version of the request.
+        DecisionClosed: the question is answered, void, or its time is over.
+
+    If killed here:
+        The answer, the settled wait and the machine's wake-up are stored together or not at all.
+    """
+    return decide_on_fresh(lambda: _answer(command, deps))
+
+
+def _answer(command: AnswerInput, deps: ApiDeps) -> TaskSummary:
+    loaded = load_permitted(command.principal, command.task_id, Operation.READ, tasks=deps.tasks, rights=deps.rights)
+    task = loaded.task
+    wait = task.wait(command.wait_id)
+    if wait is None:
+        msg = f"nobody waits for this answer; the task is {task.business.status}"
+        raise DecisionClosed(msg)
+    if wait.kind is not WaitKind.INPUT:
+        msg = "no such question"
+        raise TaskNotFound(msg)
+    _require_right(command.principal, task, wait, deps)
+    if command.request_version != task.business.request_version:
+        msg = f"the answer is for version {command.request_version}, the request is {task.business.request_version}"
+        raise StaleApproval(msg)
+    now = deps.tasks.clock.now()
+    if now >= wait.deadline_at:
+        msg = "the time to answer is over"
+        raise DecisionClosed(msg)
+    workflow = deps.tasks.workflows[task.business.workflow]
+    values = read_answer(workflow, wait, command.answer)
+    ground = Ground(workflow=workflow, now=now, stamps=task.stamps, new_id=deps.tasks.ids.new)
+    change = answered(task, wait, values, by=command.principal.ref.subject, reference=wait.wait_id, ground=ground)
+    return summarise(commit_change(change, deps.tasks, previous=loaded).task)
+
+
+def _require_right(principal: Principal, task: Checkpoint, wait: PendingWait, deps: ApiDeps) -> None:
+    role = deps.tasks.workflows[task.business.workflow].input_roles.get(wait.name, "")
+    resource = resource_of(task).model_copy(update={"required_role": role, "requester_excluded": False})
+    ruling = deps.rights.authoriser.rule(Question(principal=principal, operation=Operation.ANSWER, resource=resource))
+    if not ruling.allowed:
+        raise NotAuthorised(ruling.reason)
