@@ -1,0 +1,67 @@
+"""What people were told, held against what became true."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from shared.domain.action import EffectClass
+from shared.domain.errors import TaskClosed
+from shared.domain.status import Status
+from tests.recovery.acts import Amends, Cancels
+from tests.recovery.scene import Answer, Scene
+from tests.recovery.story import Ending
+
+# Where a task may come to rest that somebody was told would be canceled.
+_CANCELED = frozenset({Status.CANCELED, Status.NEEDS_REVIEW})
+
+
+def promises_kept(scene: Scene) -> Iterable[str]:
+    """Whoever was told yes got what they asked for, and whoever was told no was told the truth."""
+    if len(scene.world.heads) != 1:
+        yield f"one request was made, {len(scene.world.heads)} tasks are stored"
+    for answer in scene.answers:
+        yield from _kept(scene, answer)
+
+
+def _kept(scene: Scene, answer: Answer) -> Iterable[str]:
+    task = scene.task
+    if task is None:
+        return
+    status = task.business.status
+    if isinstance(answer.refused, TaskClosed) and not task.closed:
+        yield f"{answer.what} was told that the task has ended, it is {status}"
+    if answer.refused is not None:
+        return
+    # Whoever cancels what is being undone already gets that ending: it is a stop as well.
+    ending = task.execution.ending
+    stops = _CANCELED | ({ending.status} if ending is not None else set())
+    if isinstance(answer.act, Cancels) and status not in stops:
+        yield f"{answer.what} was accepted, the task is {status}"
+    if isinstance(answer.act, Amends):
+        asked = {name: value for name, value in answer.act.request.items() if name != scene.workflow.untrusted_field}
+        if any(task.business.request.get(name) != value for name, value in asked.items()):
+            yield f"{answer.what} was accepted, the task is about {task.business.request}"
+
+
+def as_the_story_ends(scene: Scene, *, exactly: bool) -> Iterable[str]:
+    """The story came to one of its endings; or, where others interfered, at least nothing happened more often."""
+    story, reached = scene.story, ending_of(scene)
+    allowed = (story.ends, *story.may_end)
+    if exactly and reached not in allowed:
+        yield f"it ended {reached}; expected: {' or '.join(map(str, allowed))}"
+    undos = {tool.undo for tool in scene.workflow.tools.values() if tool.undo}
+    for tool, times in reached.effects.items():
+        most = max(ending.effects.get(tool, 0) for ending in allowed)
+        if times > max(most, 1 if tool in undos else 0):
+            yield f"{tool} acted {times} times, {most} at most are right"
+
+
+def ending_of(scene: Scene) -> Ending:
+    """Where the story has come to rest."""
+    acted = Counter(
+        effect.tool
+        for downstream in scene.world.downstreams.values()
+        for effect in downstream.effects
+        if scene.workflow.tools[effect.tool].effect is not EffectClass.READ
+    )
+    status = scene.task.business.status if scene.task else Status.READY
+    return Ending(status=status, effects=dict(acted))

@@ -1,0 +1,141 @@
+"""Where a story is told: a world with its people and outside systems, the machine over it, and patient clients."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from shared.adapters.cedar.authoriser import CedarAuthoriser, PolicyFault
+from shared.domain.authority import Principal
+from shared.domain.checkpoint import Checkpoint
+from shared.domain.errors import Reject
+from shared.domain.identity import PrincipalRef, TaskKey
+from shared.domain.workflow import Workflow
+from shared.ports.authoriser import Authoriser
+from shared.usecases.engine import ApiDeps
+from shared.usecases.start_task import StartTask, start_task
+from shared.usecases.summary import TaskSummary
+from tests.fakes.calls import Calls, Killed
+from tests.fakes.downstream import Downstream
+from tests.fakes.machine import DIED, Trigger
+from tests.fakes.store import World
+from tests.fakes.tended_machine import TendedMachine
+from tests.recovery.history import read_body
+from tests.recovery.story import TENANT, Act, Story
+
+T = TypeVar("T")
+
+# A client repeats a request that was not answered; the one lost answer of a telling never takes more than two tries.
+CLIENT_TRIES_MAX: Final = 6
+CLIENT_PAUSE: Final = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a client was told in the end: an answer, or a refusal."""
+
+    what: str
+    refused: Reject | None
+    act: Act | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """One telling's world, machine and people. `answers` is what clients were told, in order."""
+
+    story: Story
+    workflow: Workflow
+    world: World
+    machine: TendedMachine
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def key(self) -> TaskKey | None:
+        """The story's task, once there is one."""
+        return next((head.key for head in self.world.heads.values()), None)
+
+    @property
+    def task(self) -> Checkpoint | None:
+        """The task's last checkpoint as it is stored, unverified."""
+        if self.key is None:
+            return None
+        head = self.world.heads[self.key.key]
+        return read_body(self.world.checkpoints[self.key.key, head.version].body)
+
+    def ask(
+        self, what: str, by: PrincipalRef, command: Callable[[Principal, ApiDeps], T], *, act: Act | None = None
+    ) -> Answer:
+        """Send a request to the API, and again while no answer comes."""
+
+        def work() -> T:
+            return command(self._principal(by), self.machine.api())
+
+        trigger = Trigger(function="api", subject=what, work=work)
+        for _ in range(CLIENT_TRIES_MAX):
+            try:
+                self.machine.fire(trigger)
+                answer = Answer(what=what, refused=None, act=act)
+            except Reject as refusal:
+                answer = Answer(what=what, refused=refusal, act=act)
+            except (Exception, Killed) as failure:
+                if isinstance(failure, AssertionError):
+                    raise
+                self.machine.pass_time(self.world.clock.now() + CLIENT_PAUSE)
+                continue
+            self.answers.append(answer)
+            return answer
+        msg = f"{what}: no answer in {CLIENT_TRIES_MAX} tries"
+        raise AssertionError(msg)
+
+    def start(self) -> Answer:
+        """Send the request that starts the story's task."""
+
+        def start(principal: Principal, deps: ApiDeps) -> TaskSummary:
+            command = StartTask(
+                principal=principal,
+                workflow=self.workflow.name,
+                request=dict(self.story.request),
+                idempotency_key=f"story {self.story.name}",
+            )
+            return start_task(command, deps)
+
+        return self.ask("start", self.story.requester, start)
+
+    def _principal(self, ref: PrincipalRef) -> Principal:
+        """Who calls, with the rights that the authority store gives now, as the API reads them for every request."""
+        read = self.machine.process().authority.read((ref,))
+        return read.principals.get(ref.key) or Principal(ref=ref, tenant=TENANT, roles=frozenset())
+
+
+def scene_of(story: Story, workflow: Workflow, *, calls: Calls | None = None, died: str = DIED) -> Scene:
+    """Set a story's world up: nothing has happened yet."""
+    world = World()
+    for ref, roles in story.people.items():
+        world.authority.grant(ref, tenant=TENANT, roles=set(roles))
+    for tool, outside in story.outside.items():
+        downstream = Downstream(kind=outside.kind, facts=outside.facts)
+        downstream.mishaps.extend(outside.mishaps)
+        world.downstreams[tool] = downstream
+    world.model.answers.extend(story.answers)
+    world.model.always = story.proposal
+    workflows = {workflow.name: workflow}
+    machine = TendedMachine(world, calls, workflows=workflows, authoriser=authoriser_of(workflows), died=died)
+    return Scene(story=story, workflow=workflow, world=world, machine=machine)
+
+
+# Parsing policies takes longer than a whole telling; a workflow's policies never change, a new version is a new object.
+_AUTHORISERS: dict[int, tuple[Workflow, Authoriser]] = {}
+
+
+def authoriser_of(workflows: Mapping[str, Workflow]) -> Authoriser:
+    """The workflows' real policies, evaluated by the real engine."""
+    workflow = next(iter(workflows.values()))
+    known = _AUTHORISERS.get(id(workflow))
+    if known is None:
+        known = _AUTHORISERS[id(workflow)] = (workflow, CedarAuthoriser(workflows, audit=_fail))
+    return known[1]
+
+
+def _fail(fault: PolicyFault) -> None:
+    msg = f"a policy could not be evaluated: {fault}"
+    raise AssertionError(msg)
