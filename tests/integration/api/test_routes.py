@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from shared.domain.authority import Operation, Question, Ruling
 from shared.domain.identity import PrincipalRef
+from tests.fakes.authoriser import FakeAuthoriser
 from tests.fakes.calls import Fault, When
 from tests.integration.api.conftest import ISSUER, REFUND, Answer, Api, Log, an_event, decision_of, page_of
 
@@ -361,3 +363,24 @@ def test_a_decided_page_offers_nothing(api: Api, task: Task) -> None:
 
     assert (page["status"], page["allowed_decisions"]) == ("granted", [])
     assert page["not_allowed_because"] == "the approval is granted"
+
+
+def test_nobody_reaches_by_amending_what_they_could_not_have_started(api: Api, task: Task) -> None:
+    """A limit that policies set on starting holds for amendments too."""
+
+    def small_refunds(question: Question) -> Ruling:
+        large = question.operation is Operation.START and int(question.attributes["amount_minor"] or 0) > 50_000
+        return Ruling(allowed=not large, reason="too large for you" if large else "fine")
+
+    api.world.policies.rule = small_refunds
+    object.__setattr__(api.parts.deps.rights, "authoriser", FakeAuthoriser(api.world))
+    path = f"/tasks/{task['task_id']}"
+
+    def amend_to(amount_minor: int) -> Answer:
+        body = {"request": {**REFUND, "amount_minor": amount_minor}, "request_version": 1}
+        return api.call("clerk-1", "PATCH", path, body=body)
+
+    refused = amend_to(50_001)
+    assert (refused.status, refused.code) == (403, "not_authorised")
+    assert api.call("clerk-1", "GET", path).json["version"] == 1
+    assert amend_to(50_000).status == 200
