@@ -112,5 +112,5 @@ down: $(DONE)/python ## End the local AWS
 
 .PHONY: clean
 clean: ## Remove everything that set-up and builds have made
-	@if [ -x $(VENV)/python ] && [ -d .local ]; then $(VENV)/python -m local down; fi
+	@if [ -x $(VENV)/python ] && [ -d .local ]; then $(VENV)/python -m local down --all; fi
 	rm -rf .build .venv .local node_modules cdk.out* .mypy_cache .pytest_cache .ruff_cache .hypothesis

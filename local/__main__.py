@@ -12,8 +12,9 @@ from typing import Final
 from local import instance
 from local.instance import Instance
 from local.people import PEOPLE
-from local.places import VENV_BIN, Place
+from local.places import VENV_BIN, Place, every_place
 from local.problems import LocalProblem
+from local.servers import servers_in
 
 # What a shell reports for a program that Ctrl-C ended.
 INTERRUPTED: Final = 130
@@ -49,7 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start the local AWS, deploy, seed, and leave it running")
     up.add_argument("--port", type=int, help="loopback port of the local AWS (a free one by default)")
-    commands.add_parser("down", help="end the local AWS")
+    down = commands.add_parser("down", help="end the local AWS")
+    down.add_argument("--all", action="store_true", help="also what demos and test runs left running in this checkout")
     commands.add_parser("status", help="say whether the local AWS runs and how to reach it")
     token = commands.add_parser("token", help="log somebody in and print the access token")
     token.add_argument("person", choices=list(PEOPLE))
@@ -68,8 +70,13 @@ def _up(options: argparse.Namespace) -> int:
     return 0
 
 
-def _down(_options: argparse.Namespace) -> int:
+def _down(options: argparse.Namespace) -> int:
     ended = instance.end(UP)
+    if options.all:
+        for place in every_place():
+            with place.held():
+                for server in servers_in(place):
+                    ended = server.stop() or ended
     print("The local AWS has ended; all that it held is gone." if ended else "No local AWS was up.")
     return 0
 

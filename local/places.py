@@ -80,6 +80,11 @@ class Place:
         return self.folder / f"{name}.log"
 
 
+def every_place() -> list[Place]:
+    """All places of this checkout."""
+    return [Place(name=folder.name) for folder in sorted(STATE.glob("*")) if folder.is_dir()]
+
+
 def installed(program: Path) -> Path:
     """Answer a program that set-up installs.
 

@@ -84,7 +84,7 @@ class Server:
             return Running(pid=note["pid"], port=note["port"])
         except (OSError, ValueError, KeyError) as error:
             raise LocalProblem(
-                f"A {self.name} runs from {self.place.folder}, but its note {self._note.name} cannot be read.",
+                f"The {self.name} runs from {self.place.folder}, but its note {self._note.name} cannot be read.",
                 f"End the process that holds {self._lock_path} by hand (`fuser {self._lock_path}` names it).",
             ) from error
 
@@ -112,7 +112,9 @@ class Server:
         """
         with self._lock_path.open("w") as lock:
             if not _acquired(lock, fcntl.LOCK_EX):
-                raise LocalProblem(f"A {self.name} is running already.", "Run `make down` first.")
+                raise LocalProblem(
+                    f"The {self.name} of {self.place.name} is running already.", "Run `make down` first."
+                )
             with self.place.log(self.name).open("wb") as log:
                 process = subprocess.Popen(
                     [str(word) for word in command],
@@ -186,6 +188,15 @@ class Server:
     @property
     def _lock_path(self) -> Path:
         return self.place.folder / f"{self.name}.lock"
+
+
+def servers_in(place: Place) -> list[Server]:
+    """Every server that was ever started in a place, running or not."""
+    return [Server(place=place, name=note.stem) for note in sorted(place.folder.glob("*.log")) if _has_lock(note)]
+
+
+def _has_lock(log: Path) -> bool:
+    return log.with_suffix(".lock").exists()
 
 
 def _acquired(lock: IO[str], kind: int) -> bool:

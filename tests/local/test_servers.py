@@ -13,7 +13,7 @@ import pytest
 from local.places import Place
 from local.problems import LocalProblem
 from local.processes import children_of
-from local.servers import LOOPBACK, Running, Server, free_port, require_free
+from local.servers import LOOPBACK, Running, Server, free_port, require_free, servers_in
 
 # A server that also starts a child, as the emulator starts workers. The child ignores that its parent ends.
 PROGRAM = """
@@ -139,3 +139,13 @@ def test_a_taken_port_is_refused_by_number() -> None:
 
         with pytest.raises(LocalProblem, match=f"Port {port} on 127.0.0.1 cannot be used"):
             require_free(port)
+
+
+def test_every_server_of_a_place_is_found_by_name(server: Server) -> None:
+    """What a run left can be ended without knowing what it was; the place's other locks and logs are no servers."""
+    running = start(server)
+    server.place.log("deploy").touch()
+    with server.place.held():
+        found = servers_in(server.place)
+
+    assert [each.running() for each in found] == [running]
