@@ -1,11 +1,18 @@
 """What people get. Views of what the use cases answer; never a task token, a window or a seal."""
 
+from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.domain.action import Scalar
+from shared.domain.action import ActionStatus, Scalar
+from shared.domain.approval import ApprovalStatus
 from shared.domain.instants import Instant
+from shared.domain.wait import WaitKind
+
+
+def _one_of(words: type[StrEnum]) -> str:
+    return f"One of {', '.join(words)}"
 
 
 class Answer(BaseModel):
@@ -35,7 +42,7 @@ class WaitAnswer(Answer):
     """Something that the task waits for."""
 
     wait_id: Annotated[str, Field(description="Identifies the wait")]
-    kind: Annotated[str, Field(description="approval, input, event, child or review")]
+    kind: Annotated[str, Field(description=_one_of(WaitKind))]
     name: Annotated[str, Field(description="What is waited for")]
     correlation_id: Annotated[str, Field(description="What an answer has to name")]
     deadline_at: Annotated[Instant, Field(description="When the wait ends by itself")]
@@ -46,7 +53,7 @@ class EffectAnswer(Answer):
 
     operation: Annotated[str, Field(description="The idempotency key it was sent under")]
     tool: Annotated[str, Field(description="The tool that acts")]
-    status: Annotated[str, Field(description="intent, in_flight, done, failed, outcome_unknown or void")]
+    status: Annotated[str, Field(description=_one_of(ActionStatus))]
 
 
 class FactAnswer(Answer):
