@@ -30,7 +30,7 @@ class ApprovalAnswer(Answer):
     """An approval, in short."""
 
     approval_id: Annotated[str, Field(description="Identifies the approval")]
-    status: Annotated[str, Field(description="open, granted, rejected, expired, void or consumed")]
+    status: Annotated[str, Field(description=_one_of(ApprovalStatus))]
     tool: Annotated[str, Field(description="The tool whose use is to be approved")]
     required_role: Annotated[str, Field(description="Who may decide")]
     quorum: Annotated[int, Field(description="How many different people have to approve")]
@@ -140,7 +140,7 @@ class ApprovalPageAnswer(Answer):
     task_id: Annotated[str, Field(description="The task")]
     approval_id: Annotated[str, Field(description="The approval")]
     workflow: Annotated[str, Field(description="Which kind of task it is")]
-    status: Annotated[str, Field(description="open, granted, rejected, expired, void or consumed")]
+    status: Annotated[str, Field(description=_one_of(ApprovalStatus))]
     because: Annotated[str, Field(description="Why an approval is needed")]
     tool: Annotated[str, Field(description="The tool that will act")]
     arguments: Annotated[tuple[ShownFieldAnswer, ...], Field(description="Everything the tool will be told")]
