@@ -235,8 +235,9 @@ def settlement_of(reply: ToolReply, row: ActionRow, *, asked: Verb) -> Settlemen
         ToolOutcome.UNKNOWN: ActionStatus.OUTCOME_UNKNOWN,
         ToolOutcome.ABSENT: _after_absent(row.effect) if asked is Verb.LOOK_UP else ActionStatus.OUTCOME_UNKNOWN,
     }[reply.outcome]
-    if asked is Verb.SEND and reply.outcome in {ToolOutcome.NOT_SENT, ToolOutcome.FAILED} and _sent_before(row):
-        # The answer speaks of this attempt alone; an earlier one under the same key may have arrived.
+    definite = reply.outcome in {ToolOutcome.NOT_SENT, ToolOutcome.FAILED}
+    if asked is Verb.SEND and definite and row.effect is not EffectClass.READ and _sent_before(row):
+        # The answer speaks of this attempt alone; an earlier one under the same key may have arrived and acted.
         status = ActionStatus.OUTCOME_UNKNOWN
     return Settlement(status=status, reference=reply.reference, facts=dict(reply.facts), reason=reply.reason)
 

@@ -1,9 +1,11 @@
 """Facts: what the record knows of the outside world, since when, and for which request."""
 
+from collections import deque
 from datetime import timedelta
 
 from shared.domain.action import EffectClass
 from tests.fakes.clock import NOON
+from tests.fakes.downstream import Downstream, Mishap
 from tests.fakes.errand import Do, a_rule, a_tool, run_errand
 
 CHECK = a_tool("check_address", effect=EffectClass.READ)
@@ -34,3 +36,12 @@ def test_what_was_read_for_one_request_says_nothing_about_the_next() -> None:
     reader = story.world.downstreams["check_address"]
     assert [effect.arguments["subject"] for effect in reader.effects] == ["S-1", "S-2"]
     assert [fact.name for fact in story.task.business.facts] == ["check_address_done", "send_parcel_done"]
+
+
+def test_a_read_that_is_refused_after_a_lost_one_is_refused() -> None:
+    """B27: a read that got no answer did nothing, so the next answer is the answer, also when it is a no."""
+    reader = Downstream(mishaps=deque([Mishap.LOST, Mishap.REFUSED]))
+    story = run_errand(Do(tool=CHECK), Do(tool=PARCEL), downstreams={"check_address": reader})
+
+    assert story.status == "failed"
+    assert [(row.tool, row.status, row.attempts) for row in story.rows] == [("check_address", "failed", 2)]
