@@ -15,6 +15,7 @@ from sandbox.fields import BODY_BYTES_MAX, KEY, checked, digest, parsed
 from sandbox.ledger import AlreadyRecorded, Ledger, Record
 from sandbox.problems import PROBLEM_TYPE, Problem
 from sandbox.resources import RESOURCES, Recognises, Resource
+from sandbox.vendors import VENDORS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,8 @@ class Provider:
     def _route(self, request: Request) -> Response:
         if request.path == ("faults",):
             return self._faults(request)
+        if request.path[:1] == ("vendors",):
+            return _vendors(request)
         resource = RESOURCES.get(request.path[0]) if request.path else None
         if resource is None or len(request.path) > _DEPTH_MAX:
             raise Problem(HTTPStatus.NOT_FOUND, "no_such_route", "there is nothing at this path")
@@ -156,6 +159,19 @@ class Provider:
 
 # A collection, or one key in it.
 _DEPTH_MAX: Final = 2
+
+
+def _vendors(request: Request) -> Response:
+    if len(request.path) > _DEPTH_MAX:
+        raise Problem(HTTPStatus.NOT_FOUND, "no_such_route", "there is nothing at this path")
+    if request.method != "GET":
+        raise _wrong_method()
+    if len(request.path) == 1:
+        return _shown(HTTPStatus.OK, {"items": [vendor.view() for vendor in VENDORS.values()]})
+    vendor = VENDORS.get(request.path[1])
+    if vendor is None:
+        raise Problem(HTTPStatus.NOT_FOUND, "not_found", "no vendor has this name")
+    return _shown(HTTPStatus.OK, vendor.view())
 
 
 def _repeated(record: Record, body_digest: str) -> Response:
