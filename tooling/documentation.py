@@ -32,7 +32,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "limits": source_facts.limits,
     "records": drawings.records,
     "routes": drawings.routes,
-    "stages refund": lambda: drawings.stages("refund"),
+    "stages": drawings.stages,
     "statuses": drawings.statuses,
     "task machine": drawings.task_machine,
 }

@@ -25,17 +25,18 @@ def task_machine() -> str:
     return _mermaid(lines)
 
 
-def stages(workflow: str) -> str:
-    """Draw the stages of one workflow and the moves between them."""
+def stages() -> str:
+    """Draw the stages of every workflow and the moves between them."""
     from shared.workflows.registry import discover
 
-    found = discover()[workflow]
-    lines = ["stateDiagram-v2", f"  [*] --> {found.first_stage}"]
-    for name, stage in found.stages.items():
-        lines += [f"  {name} --> {following}" for following in sorted(stage.next)]
-        if not stage.next:
-            lines.append(f"  {name} --> [*]")
-    return _mermaid(lines)
+    parts = []
+    for workflow in discover().values():
+        lines = ["stateDiagram-v2", f"  [*] --> {workflow.first_stage}"]
+        for name, stage in workflow.stages.items():
+            following = sorted(stage.next) or ["[*]"]
+            lines += [f"  {name} --> {after}" for after in following]
+        parts.append(f"{workflow.title} (`{workflow.name}`):\n\n{_mermaid(lines)}")
+    return "\n\n".join(parts)
 
 
 def statuses() -> str:
