@@ -176,6 +176,7 @@ def _wait(comment: str) -> State:
                 "wait_id.$": "$.wait_id",
                 "correlation_id.$": "$.correlation_id",
                 "run.$": "$.run",
+                "hops.$": "$.hops",
                 "token.$": "$$.Task.Token",
             },
         },

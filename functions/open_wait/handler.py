@@ -18,6 +18,7 @@ class OpenWaitInput(Record):
     wait_id: Reference
     correlation_id: Reference
     run: int
+    hops: int
     token: str
 
 
@@ -39,5 +40,7 @@ def _open(request: OpenWaitInput) -> OpenWaitOutput:
         wait_id=request.wait_id,
         correlation_id=request.correlation_id,
         token=request.token,
+        run=request.run,
+        hops=request.hops,
     )
     return OpenWaitOutput(answered=open_wait(command, wiring.open_wait()))

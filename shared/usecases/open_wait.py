@@ -12,18 +12,27 @@ from shared.domain.identity import TaskKey
 from shared.domain.wait import WaitStatus
 from shared.usecases.engine import OpenWaitDeps
 
+# An execution hands over to the next run long before this many passes of its hub.
+_HOPS_PER_RUN: Final = 1_000_000
 # A token is useless once its execution is gone, and Step Functions keeps none longer than a year.
 TOKEN_KEPT: Final = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWait:
-    """The waiting state's own request."""
+    """The waiting state's own request. `run` and `hops` say when its execution entered it, among all that ever were."""
 
     key: TaskKey
     wait_id: str
     correlation_id: str
     token: str
+    run: int
+    hops: int
+
+    @property
+    def entry(self) -> int:
+        """Where this entry into a waiting state stands in the order of all of them."""
+        return self.run * _HOPS_PER_RUN + self.hops
 
 
 def open_wait(command: OpenWait, deps: OpenWaitDeps) -> bool:
@@ -36,7 +45,7 @@ def open_wait(command: OpenWait, deps: OpenWaitDeps) -> bool:
         With the token stored, `deliver` will find it; without it the state fails and the machine wakes again.
     """
     now = deps.clock.now()
-    deps.tokens.put(command.key.tenant, command.wait_id, command.token, purge_at=now + TOKEN_KEPT)
+    deps.tokens.put(command.key.tenant, command.wait_id, command.token, entry=command.entry, purge_at=now + TOKEN_KEPT)
     wait = deps.waits.get(command.key.tenant, command.correlation_id)
     waits_still = (
         wait is not None

@@ -106,7 +106,7 @@ def test_a_lost_refusal_is_no_answer_either() -> None:
 CALLS: "dict[str, tuple[Callable[[Process], object], type[EngineError]]]" = {
     "task_records.load": (lambda p: p.records.load(KEY), DependencyTimeout),
     "wait_store.get": (lambda p: p.waits.get("acme", "c"), DependencyTimeout),
-    "token_store.put": (lambda p: p.tokens.put("acme", "w", "t", purge_at=p.clock.now()), DependencyTimeout),
+    "token_store.put": (lambda p: p.tokens.put("acme", "w", "t", entry=1, purge_at=p.clock.now()), DependencyTimeout),
     "token_store.get": (lambda p: p.tokens.get("acme", "w"), DependencyTimeout),
     "action_ledger.get": (lambda p: p.ledger.get(KEY, "o"), DependencyTimeout),
     "inbox.get": (lambda p: p.inbox.get("acme", "api", "e"), DependencyTimeout),

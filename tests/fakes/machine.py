@@ -424,6 +424,8 @@ class Machine:
                 wait_id=request.wait_id,
                 correlation_id=request.correlation_id,
                 token=request.token,
+                run=request.run,
+                hops=request.hops,
             )
             return OpenWaitOutput(answered=open_wait(command, deps))
 

@@ -130,6 +130,7 @@ class World:
     writers: dict[tuple[str, int], str] = field(default_factory=dict)
     waits: dict[tuple[str, str], Wait] = field(default_factory=dict)
     tokens: dict[tuple[str, str], str] = field(default_factory=dict)
+    token_entries: dict[tuple[str, str], int] = field(default_factory=dict)
     actions: dict[tuple[str, str], ActionRow] = field(default_factory=dict)
     inbox: dict[tuple[str, str, str], InboxRow] = field(default_factory=dict)
     outbox: dict[tuple[str, int, int], OutboxRow] = field(default_factory=dict)

@@ -11,9 +11,11 @@ class FakeTokenStore:
         self._world = world
         self._calls = calls or Calls()
 
-    def put(self, tenant: str, wait_id: str, token: str, *, purge_at: datetime) -> None:
+    def put(self, tenant: str, wait_id: str, token: str, *, entry: int, purge_at: datetime) -> None:
         with self._calls.around("token_store.put"), self._world as world:
-            world.tokens[tenant, wait_id] = token
+            if entry >= world.token_entries.get((tenant, wait_id), entry):
+                world.tokens[tenant, wait_id] = token
+                world.token_entries[tenant, wait_id] = entry
 
     def get(self, tenant: str, wait_id: str) -> str | None:
         with self._calls.around("token_store.get"), self._world as world:

@@ -39,7 +39,7 @@ SUCCEEDS = {"Continue as new", "Completed", "Canceled", "Superseded"}
 FAILS = {"Failed", "Expired", "Wake failed", "Unknown directive"}
 SPOKES = {"Propose action", "Await retry window"} | WAITING | ACTING
 
-IDENTIFIERS = {"tenant", "task_id", "run", "version", "wait_id", "correlation_id", "operation", "window"}
+IDENTIFIERS = {"tenant", "task_id", "run", "hops", "version", "wait_id", "correlation_id", "operation", "window"}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from shared.adapters.cedar.authoriser import CedarAuthoriser, PolicyFault
-from shared.domain.authority import Principal
+from shared.domain.authority import Principal, Question, Ruling
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import Reject
 from shared.domain.identity import PrincipalRef, TaskKey
@@ -118,21 +118,36 @@ def scene_of(story: Story, workflow: Workflow, *, calls: Calls | None = None, di
         world.downstreams[tool] = downstream
     world.model.answers.extend(story.answers)
     world.model.always = story.proposal
-    workflows = {workflow.name: workflow}
-    machine = TendedMachine(world, calls, workflows=workflows, authoriser=authoriser_of(workflows), died=died)
+    machine = TendedMachine(
+        world, calls, workflows={workflow.name: workflow}, authoriser=authoriser_of(workflow), died=died
+    )
     return Scene(story=story, workflow=workflow, world=world, machine=machine)
 
 
-# Parsing policies takes longer than a whole telling; a workflow's policies never change, a new version is a new object.
-_AUTHORISERS: dict[int, tuple[Workflow, Authoriser]] = {}
+class RememberedRulings:
+    """The real policies, asked each question once: the same question has the same answer for as long as they stand."""
+
+    def __init__(self, workflows: Mapping[str, Workflow]) -> None:
+        self._authoriser = CedarAuthoriser(workflows, audit=_fail)
+        self._rulings: dict[str, Ruling] = {}
+
+    def rule(self, question: Question) -> Ruling:
+        words = question.model_dump_json()
+        if words not in self._rulings:
+            self._rulings[words] = self._authoriser.rule(question)
+        return self._rulings[words]
 
 
-def authoriser_of(workflows: Mapping[str, Workflow]) -> Authoriser:
-    """The workflows' real policies, evaluated by the real engine."""
-    workflow = next(iter(workflows.values()))
+# Parsing policies takes longer than a whole telling, and a workflow never changes: a new version is another object.
+_AUTHORISERS: Final[dict[int, tuple[Workflow, Authoriser]]] = {}
+
+
+def authoriser_of(workflow: Workflow) -> Authoriser:
+    """The workflow's real policies, evaluated by the real engine."""
     known = _AUTHORISERS.get(id(workflow))
     if known is None:
-        known = _AUTHORISERS[id(workflow)] = (workflow, CedarAuthoriser(workflows, audit=_fail))
+        rulings = RememberedRulings({workflow.name: workflow})
+        known = _AUTHORISERS[id(workflow)] = (workflow, rulings)
     return known[1]
 
 

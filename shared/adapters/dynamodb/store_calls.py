@@ -130,6 +130,16 @@ class StoreCalls:
         """
         self._write(lambda: self._client.put_item(TableName=table, Item=item))
 
+    def put_if(self, table: str, item: Item, *, condition: str, values: Item) -> None:
+        """Write an item if the one that is there lets it; otherwise that one stays as it is.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience.
+        """
+        asked = {"ConditionExpression": condition, "ExpressionAttributeValues": values}
+        with suppress(ConditionFailed):
+            self._write(partial(self._client.put_item, TableName=table, Item=item, **asked))
+
     def put_new(self, table: str, item: Item, *, unless_exists: str) -> None:
         """Write an item where none is; what is there stays as it is, be it an earlier try's work or another's.
 

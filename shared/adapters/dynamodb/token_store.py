@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from shared.adapters.dynamodb.items import Item, epoch_second, read_text, text
+from shared.adapters.dynamodb.items import Item, epoch_second, number, read_text, text
 from shared.adapters.dynamodb.store_calls import Patience, StoreCalls
 
 if TYPE_CHECKING:
@@ -17,14 +17,20 @@ class DynamoTokenStore:
         self._calls = StoreCalls(client, patience)
         self._table = table
 
-    def put(self, tenant: str, wait_id: str, token: str, *, purge_at: datetime) -> None:
+    def put(self, tenant: str, wait_id: str, token: str, *, entry: int, purge_at: datetime) -> None:
         """See `TokenStore.put`.
 
         Raises:
             Throttled, DependencyTimeout: no answer within our patience; storing the token again is safe.
         """
-        row = {**_key(tenant, wait_id), "task_token": text(token), "purge_at": epoch_second(purge_at)}
-        self._calls.put(self._table, row)
+        row = {
+            **_key(tenant, wait_id),
+            "task_token": text(token),
+            "entry": number(entry),
+            "purge_at": epoch_second(purge_at),
+        }
+        first, not_behind = "attribute_not_exists(entry)", "entry <= :entry"
+        self._calls.put_if(self._table, row, condition=f"{first} OR {not_behind}", values={":entry": number(entry)})
 
     def get(self, tenant: str, wait_id: str) -> str | None:
         """See `TokenStore.get`.
