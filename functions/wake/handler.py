@@ -32,6 +32,7 @@ class WakeInput(Record):
     run: int
     version: int | None = None
     hops: int = 0
+    idle: int = 0
     fence: int | None = None
     execution: str
     result: ProposedResult | dict[str, Any] | None = None
@@ -43,6 +44,7 @@ class WakeInput(Record):
             run=self.run,
             version_hint=self.version,
             hops=self.hops,
+            idle=self.idle,
             fence=self.fence,
             residue=self.result.residue if isinstance(self.result, ProposedResult) else None,
         )

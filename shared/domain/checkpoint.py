@@ -22,6 +22,8 @@ from shared.domain.wait import PendingWait
 SCHEMA_VERSION: Final = 1
 # DynamoDB holds 400 KB an item. A task that needs a tenth of that keeps bodies where references belong.
 CHECKPOINT_BYTES_MAX: Final = 40_000
+# What a task may still need after it has begun its last action: the outcome, undos, an end. Kept free for that.
+CLOSING_ROOM_BYTES: Final = 40_000
 # No step of a live task takes this long: the longest function runs for a minute, the longest retry pause is this.
 CHECK_UP: Final = timedelta(minutes=15)
 WATCH_SHARDS: Final = tuple(f"live#{digit:x}" for digit in range(16))
@@ -172,15 +174,20 @@ class Checkpoint(Record):
         return next((w for w in self.execution.waits if w.wait_id == wait_id), None)
 
 
-def encode_checkpoint(checkpoint: Checkpoint) -> str:
+def encode_checkpoint(checkpoint: Checkpoint, *, begins_something: bool = True) -> str:
     """Return the stored body: canonical JSON text, without fields that hold nothing.
+
+    Args:
+        begins_something: whether this version takes on a request or an action. What only records what has happened
+            has more room, so that an outcome can always be written down.
 
     Raises:
         RequestTooLarge: the body would be larger than a checkpoint may be. Checked before anything is dispatched.
     """
     body = canonical(_without_nothing(checkpoint.model_dump(mode="json")))
-    if len(body) > CHECKPOINT_BYTES_MAX:
-        msg = f"the task would need {len(body)} bytes of checkpoint, {CHECKPOINT_BYTES_MAX} are allowed"
+    allowed = CHECKPOINT_BYTES_MAX + (0 if begins_something else CLOSING_ROOM_BYTES)
+    if len(body) > allowed:
+        msg = f"the task would need {len(body)} bytes of checkpoint, {allowed} are allowed"
         raise RequestTooLarge(msg)
     return body.decode()
 

@@ -57,6 +57,8 @@ class Directive(Record):
     run: int
     version: int
     hops: int = 0
+    # Wake-ups in a row that found nothing to move.
+    idle: int = 0
     reason: str
     wait_id: str | None = None
     correlation_id: str | None = None

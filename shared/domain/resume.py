@@ -53,8 +53,13 @@ from shared.domain.workflow import AskModel, Compensate, PerformAction, Review, 
 
 # One pass of the hub adds at most 14 events to an execution's history, which ends at 25,000 (Step Functions quota).
 HOPS_MAX: Final = 1_500
-# How soon a frozen task looks again whether the freeze was lifted.
-FREEZE_PAUSE: Final = timedelta(minutes=5)
+# Wake-ups in a row that moved nothing. The longest legal story of one action, every attempt and look-up killed and
+# paused for, stays below; past it something keeps failing before it can be counted anywhere else (B63).
+IDLE_MAX: Final = 60
+# The gate whose pauses are no idleness: a freeze may last as long as it likes.
+FREEZE_GATE: Final = 2
+# How soon a task that has to stand still looks again whether it may go on.
+STANDSTILL_PAUSE: Final = timedelta(minutes=5)
 
 # Statuses that already say that something is open; reconciling does not move a task out of them.
 SAYS_UNKNOWN: Final = frozenset({Status.OUTCOME_UNKNOWN, Status.CANCEL_REQUESTED, Status.COMPENSATING})
@@ -66,6 +71,7 @@ class Live:
 
     run: int
     hops: int
+    idle: int
     rights: LiveRights
     freeze: str | None
     row: ActionRow | None
@@ -144,8 +150,8 @@ def not_frozen(s: Situation) -> Move | None:
     """Gate 2: a freeze stops every step until it is lifted; the task keeps its status."""
     if s.live.freeze is None:
         return None
-    directive = until(directive_for(s.task, now=s.now), s.now + FREEZE_PAUSE, f"frozen: {s.live.freeze}")
-    return Move(gate=2, reason=directive.reason, directive=directive)
+    directive = until(directive_for(s.task, now=s.now), s.now + STANDSTILL_PAUSE, f"frozen: {s.live.freeze}")
+    return Move(gate=FREEZE_GATE, reason=directive.reason, directive=directive)
 
 
 def owner_may_resume(s: Situation) -> Move | None:
@@ -243,6 +249,13 @@ def wait_still_open(s: Situation) -> Move | None:
     if s.now < wait.deadline_at:
         return Move(gate=5, reason="the wait is open", directive=directive_for(s.task, now=s.now))
     return None
+
+
+def not_stuck(s: Situation) -> Move | None:
+    """Gate 5: a step that fails before it can even be counted is not tried for ever; a person looks."""
+    if s.live.idle < IDLE_MAX:
+        return None
+    return _review(s, 5, f"{s.live.idle} wake-ups in a row moved nothing")
 
 
 def past_wait(s: Situation) -> Move | None:
@@ -403,10 +416,11 @@ def _reason_of(step: Step) -> str:
 RULES: Final[tuple[Callable[[Situation], Move | None], ...]] = (
     superseded,
     closed,
-    not_frozen,
     handed_over,
+    not_frozen,
     wait_still_open,
     past_wait,
+    not_stuck,
     outcome_of_action,
     cancellation,
     compensation,

@@ -113,7 +113,7 @@ def _(step: PerformAction, change: Change, ground: Ground) -> Change:
 
 
 def _no_permission(step: PerformAction, ground: Ground) -> str | None:
-    """Say why a workflow's wish is no permitted action: an approval serves one action once, whatever a workflow says."""
+    """Say why a workflow's wish is no permitted action: an approval serves one action once, whoever says otherwise."""
     if step.approval is None:
         irreversible = ground.workflow.tools[step.action.tool].effect is EffectClass.IRREVERSIBLE_WRITE
         return "what cannot be taken back needs an approval" if irreversible else None

@@ -18,7 +18,8 @@ from shared.domain.change import (
 )
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.dispatch import decide_question
-from shared.domain.errors import DecisionClosed, NotAuthorised, StaleApproval, TaskNotFound
+from shared.domain.errors import DecisionClosed, NotAuthorised, RequestTooLarge, StaleApproval, TaskNotFound
+from shared.domain.status import Status
 from shared.domain.steps import plan, take
 from shared.domain.wait import WaitStatus
 from shared.usecases.engine import ApiDeps
@@ -90,11 +91,11 @@ def _decide(command: DecideApproval, deps: ApiDeps) -> TaskSummary:
     change = begin(task, because=_sentence(command), ground=ground)
     change = replace_approvals(change, tuple(decided if a == approval else a for a in task.security.approvals))
     change = publish(change, "approval.decided", approval_id=approval.approval_id, decision=str(command.word))
-    if decided.status is not ApprovalStatus.OPEN:
-        change = _go_on(settle_waits(change, WaitStatus.SETTLED, only=wait.wait_id), ground)
-    else:
+    if decided.status is ApprovalStatus.OPEN:
         change = move_to(change, status=task.business.status, stage=task.business.stage, ground=ground)
-    return summarise(commit_change(change, deps.tasks, previous=loaded).task)
+        return summarise(commit_change(change, deps.tasks, previous=loaded).task)
+    change = settle_waits(change, WaitStatus.SETTLED, only=wait.wait_id)
+    return _commit_going_on(change, loaded, ground, deps)
 
 
 def require_right_to_decide(principal: Principal, task: Checkpoint, approval: Approval, deps: ApiDeps) -> None:
@@ -118,6 +119,15 @@ def require_right_to_decide(principal: Principal, task: Checkpoint, approval: Ap
     if within is not None and (ago is None or ago > within):
         msg = f"this decision asks for a log-in within the last {within} seconds; log in again"
         raise NotAuthorised(msg)
+
+
+def _commit_going_on(change: Change, loaded: Loaded, ground: Ground, deps: ApiDeps) -> TaskSummary:
+    try:
+        return summarise(commit_change(_go_on(change, ground), deps.tasks, previous=loaded).task)
+    except RequestTooLarge:
+        # A decision is never refused for size (B59): it is recorded, and the gates find that nothing more fits.
+        stays = move_to(change, status=Status.READY, stage=loaded.task.business.stage, ground=ground)
+        return summarise(commit_change(stays, deps.tasks, previous=loaded).task)
 
 
 def _go_on(change: Change, ground: Ground) -> Change:

@@ -68,6 +68,8 @@ def verify_stored(stored: Stored, deps: Records) -> Loaded:
         raise Untrusted(head, "the sealed record belongs to another task or version")
     if head_columns(task) != head.columns:
         raise Untrusted(head, "the head's columns differ from the sealed record")
+    if task.business.workflow not in deps.workflows:
+        raise Untrusted(head, "this release has no such workflow")
     return Loaded(task=task, seal=sealed.seal)
 
 
@@ -95,7 +97,7 @@ def commit_change(
     task = change.task.model_copy(
         update={"previous_seal": previous.seal if previous else GENESIS, "execution": execution}
     )
-    body = encode_checkpoint(task)
+    body = encode_checkpoint(task, begins_something=_begins_something(change, previous))
     key_id = deps.sealer.key_id
     sealed_bytes = seal_input(
         task.key,
@@ -127,13 +129,20 @@ def commit_change(
     return Loaded(task=task, seal=sealed.seal)
 
 
+def _begins_something(change: Change, previous: Loaded | None) -> bool:
+    new_request = previous is None or previous.task.business.request_version != change.task.business.request_version
+    return new_request or any(row.undoes is None for row in change.intents)
+
+
 def _decode(head: Head, sealed: SealedCheckpoint) -> Checkpoint:
     try:
         schema = json.loads(sealed.body).get("schema_version")
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise Untrusted(head, "the checkpoint cannot be read") from error
+    if type(schema) is not int:
+        raise Untrusted(head, "the checkpoint names no schema version")
     if schema != SCHEMA_VERSION:
-        raise Untrusted(head, f"checkpoint schema {schema} is not one this release understands")
+        raise Untrusted(head, f"checkpoint schema {str(schema)[:12]} is not one this release understands")
     try:
         return decode_checkpoint(sealed.body)
     except ValueError as error:

@@ -1,21 +1,29 @@
 """Wake: the resume protocol. Every path that continues a task comes through here, also the one two milliseconds old."""
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from shared.domain.action import Action
 from shared.domain.change import Ground, begin, stamps_of
 from shared.domain.checkpoint import Checkpoint
-from shared.domain.directive import Directive, Next, directive_for, unsettled_action
+from shared.domain.directive import Directive, Next, directive_for, unsettled_action, until
 from shared.domain.dispatch import freeze_scopes, live_rights
-from shared.domain.errors import AuthorityUnreadable, EvidenceStale
+from shared.domain.errors import (
+    ActionInFlight,
+    AuthorityUnreadable,
+    EvidenceStale,
+    InvariantBroken,
+    RequestTooLarge,
+    StaleVersion,
+    TaskNotFound,
+)
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import PublishEvent
 from shared.domain.proposal import ObjectRef, Residue
-from shared.domain.resume import Live, Move, Situation, decide
+from shared.domain.resume import FREEZE_GATE, IDLE_MAX, STANDSTILL_PAUSE, Live, Move, Situation, decide
 from shared.domain.steps import REVIEW_WAIT, take
-from shared.domain.wait import Wait, WaitKind, state_timeout_seconds
+from shared.domain.wait import Wait, WaitKind, WaitStatus, state_timeout_seconds
 from shared.domain.window import Excerpt, assemble_window
 from shared.domain.workflow import AskModel, Review
 from shared.ports.authority import AuthoritySnapshot
@@ -40,6 +48,8 @@ class WakeUp:
     hops: int
     fence: int | None
     residue: ObjectRef | None
+    # Wake-ups in a row that found nothing to move, as the last directive counted them.
+    idle: int = 0
 
 
 def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
@@ -55,14 +65,32 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
     """
     try:
         loaded = load_task(trigger.key, deps.tasks, version_hint=trigger.version_hint)
+        return _pass_gates(trigger, loaded, deps)
     except Untrusted as untrusted:
-        return _quarantine(trigger, untrusted, deps)
+        return _quarantine(trigger, untrusted.head.version, untrusted.message, deps)
+    except InvariantBroken as broken:
+        # Something is stored that the record knows nothing of: the record was rolled back, or this code is wrong.
+        # Either way nothing more may run on it (B19).
+        return _quarantine(trigger, _stored_version(trigger.key, deps), broken.message, deps)
+    except ActionInFlight as claimed:
+        # A worker claimed the intent that was to be taken back; what to do about that is decided anew.
+        raise StaleVersion(claimed.message) from claimed
+
+
+def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
     situation = _situation(trigger, loaded, deps)
     move = decide(situation)
-    fence = _fence_to_release(trigger, situation)
-    if move.change is not None:
-        loaded = commit_change(move.change, deps.tasks, previous=loaded, lease_fence=fence)
     directive = move.directive
+    if move.change is not None:
+        try:
+            loaded = commit_change(
+                move.change, deps.tasks, previous=loaded, lease_fence=_fence_to_release(trigger, situation)
+            )
+        except RequestTooLarge as large:
+            directive = _outgrown(trigger, loaded, large, situation, deps)
+            return _counted(trigger, directive, moved=True, now=situation.now)
+    elif directive.wait_id is not None:
+        _require_stored_wait(loaded.task, deps)
     if move.ask is not None:
         directive = _ask(trigger, loaded, move, move.ask, situation, deps)
     if directive.next is Next.AWAIT_EVENT:
@@ -70,7 +98,52 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
         if early is not None:
             # What was waited for is here already: the task has moved, so it wakes again.
             return wake(replace(trigger, version_hint=early.task.version, residue=None), deps)
-    return directive.model_copy(update={"hops": trigger.hops + 1})
+    moved = move.change is not None or move.gate == FREEZE_GATE or trigger.version_hint != situation.task.version
+    return _counted(trigger, directive, moved=moved, now=situation.now)
+
+
+def _counted(trigger: WakeUp, directive: Directive, *, moved: bool, now: datetime) -> Directive:
+    idle = 0 if moved else trigger.idle + 1
+    if idle >= IDLE_MAX and idle % 2 and directive.wait_id is not None:
+        # The machine keeps coming back from a wait at once. The wait stands; only the machine is slowed down.
+        directive = until(directive, now + STANDSTILL_PAUSE, "the wait could not be entered")
+    return directive.model_copy(update={"hops": trigger.hops + 1, "idle": idle})
+
+
+def _stored_version(key: TaskKey, deps: WakeDeps) -> int:
+    stored = deps.tasks.records.load(key)
+    if stored is None:
+        msg = "no such task"
+        raise TaskNotFound(msg)
+    return stored.head.version
+
+
+def _require_stored_wait(task: Checkpoint, deps: WakeDeps) -> None:
+    """Check that the wait which the record says is open is stored as open.
+
+    A machine sent to a wait that is not there would come back at once, for ever. Both were written in one commit, so a
+    difference that outlives a second look means that one of them was put back or lost (B19).
+    """
+    pending = task.execution.waits[0]
+    wait = deps.waits.get(task.security.tenant, pending.correlation_id)
+    if wait is not None and wait.wait_id == pending.wait_id and wait.status is WaitStatus.OPEN:
+        return
+    if _stored_version(task.key, deps) != task.version:
+        msg = "the wait was settled meanwhile"
+        raise StaleVersion(msg)
+    msg = f"the wait {pending.wait_id} is not stored as open, although the record says that it is"
+    raise InvariantBroken(msg)
+
+
+def _outgrown(
+    trigger: WakeUp, loaded: Loaded, large: RequestTooLarge, situation: Situation, deps: WakeDeps
+) -> Directive:
+    """The task has outgrown its checkpoint: nothing more is begun on it, and a person looks."""
+    change = begin(loaded.task, because=large.message, ground=situation.ground)
+    change = take(Review(stage=loaded.task.business.stage, reason=large.message), change, situation.ground)
+    fence = _fence_to_release(trigger, situation)
+    committed = commit_change(change, deps.tasks, previous=loaded, lease_fence=fence)
+    return directive_for(committed.task, now=situation.now)
 
 
 def _situation(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Situation:
@@ -82,6 +155,7 @@ def _situation(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Situation:
     live = Live(
         run=trigger.run,
         hops=trigger.hops,
+        idle=trigger.idle,
         rights=live_rights(task, read.principals, deps.rights.authoriser.rule),
         freeze=read.freeze,
         row=row,
@@ -152,37 +226,35 @@ def _commit_review(loaded: Loaded, reason: str, lease: Lease, situation: Situati
     return directive_for(committed.task, now=situation.now)
 
 
-def _quarantine(trigger: WakeUp, untrusted: Untrusted, deps: WakeDeps) -> Directive:
+def _quarantine(trigger: WakeUp, version: int, reason: str, deps: WakeDeps) -> Directive:
     """Gate 3 failed: mark the head, open a review, touch nothing else. No step runs on what cannot be trusted."""
-    now, head = deps.tasks.clock.now(), untrusted.head
-    wait_id = f"qua-{head.key.task_id}-{head.version}"
+    now, key = deps.tasks.clock.now(), trigger.key
+    wait_id = f"qua-{key.task_id}-{version}"
     review = Wait(
-        tenant=head.key.tenant,
-        task_id=head.key.task_id,
+        tenant=key.tenant,
+        task_id=key.task_id,
         wait_id=wait_id,
         kind=WaitKind.REVIEW,
         name="quarantine",
         correlation_id=wait_id,
         request_version=1,
-        version=head.version,
+        version=version,
         answered_by=("operator",),
         rule=REVIEW_WAIT,
         opened_at=now,
         deadline_at=now + REVIEW_WAIT.deadline_after,
     )
-    alarm = PublishEvent(event="task.quarantined", version=head.version, detail={"reason": untrusted.message[:300]})
-    deps.tasks.records.quarantine(
-        head.key, version=head.version, reason=untrusted.message, review=review, messages=(alarm,), now=now
-    )
-    return Directive(
+    alarm = PublishEvent(event="task.quarantined", version=version, detail={"reason": reason[:300]})
+    deps.tasks.records.quarantine(key, version=version, reason=reason, review=review, messages=(alarm,), now=now)
+    directive = Directive(
         next=Next.NEEDS_REVIEW,
-        tenant=head.key.tenant,
-        task_id=head.key.task_id,
+        tenant=key.tenant,
+        task_id=key.task_id,
         run=trigger.run,
-        version=head.version,
-        hops=trigger.hops + 1,
-        reason=f"quarantined: {untrusted.message}",
+        version=version,
+        reason=f"quarantined: {reason}",
         wait_id=wait_id,
         correlation_id=wait_id,
         wait_seconds=state_timeout_seconds(review.deadline_at, now=now),
     )
+    return _counted(trigger, directive, moved=False, now=now)

@@ -183,15 +183,17 @@ class Story:
 
     # --- what functions do, called by hand ---------------------------------------------------------------------------
 
-    def wake(self, *, run: int | None = None, hops: int = 0) -> Directive:
+    def wake(self, *, run: int | None = None, hops: int = 0, idle: int = 0) -> Directive:
         """Wake the task once, as a machine that knows nothing but its name would."""
+        head = self.world.heads.get(self.key.key)
         trigger = WakeUp(
             key=self.key,
-            run=run or self.task.execution.run,
-            version_hint=None,
+            run=run or (int(head.columns["run"]) if head else 1),
+            version_hint=head.version if head else None,
             hops=hops,
             fence=None,
             residue=None,
+            idle=idle,
         )
         p = self.machine.process()
         deps = WakeDeps(
@@ -212,6 +214,11 @@ class Story:
         p = self.machine.process()
         deps = PerformDeps(tasks=self.machine.records(p), rights=self.machine.rights(p), ledger=p.ledger, tools=p.tools)
         return perform(PerformAction(key=self.key, operation=operation, version_hint=None), deps)
+
+    def run_again(self) -> None:
+        """Play every execution again from its start, as if the service had been restored from an earlier day too."""
+        self.machine.runs.clear()
+        self.machine.settle()
 
     def later(self, **by: float) -> None:
         """Let time pass, such as ``days=3``, and let the machine act on it."""
