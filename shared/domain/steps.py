@@ -12,6 +12,7 @@ from shared.domain.change import (
     intend,
     move_to,
     open_wait,
+    prompt,
     publish,
     request_approval,
     set_business,
@@ -77,7 +78,7 @@ def _(step: RequestApproval, change: Change, ground: Ground) -> Change:
         correlation_id=approval.approval_id,
     )
     moved = explained(moved, step.rule.because)
-    return publish(moved, "approval.requested", approval_id=approval.approval_id, role=step.rule.role)
+    return prompt(moved, moved.opened[-1], "approval.requested", approval_id=approval.approval_id, role=step.rule.role)
 
 
 @take.register
@@ -97,9 +98,10 @@ def _(step: AwaitEvent, change: Change, ground: Ground) -> Change:
 @take.register
 def _(step: AwaitInput, change: Change, ground: Ground) -> Change:
     moved = move_to(change, status=Status.WAITING_INPUT, stage=step.stage, ground=ground)
-    return open_wait(
+    moved = open_wait(
         moved, kind=WaitKind.INPUT, name=step.name, rule=step.wait, answered_by=(step.role,), ground=ground
     )
+    return prompt(moved, moved.opened[-1], "input.requested", role=step.role)
 
 
 @take.register
@@ -135,7 +137,7 @@ def _(step: Finish, change: Change, ground: Ground) -> Change:
     moved = move_to(change, status=step.status, stage=step.stage, ground=ground)
     moved = void_approvals(settle_waits(moved, WaitStatus.VOID))
     closed = set_business(moved, outcome=step.outcome, because=step.outcome[:500])
-    return publish(closed, "task.closed", status=str(step.status), outcome=step.outcome)
+    return publish(closed, "task.closed", status=str(step.status), outcome=step.outcome[:500])
 
 
 @take.register
@@ -149,7 +151,7 @@ def _(step: Review, change: Change, ground: Ground) -> Change:
         answered_by=("operator",),
         ground=ground,
     )
-    return publish(explained(moved, step.reason), "task.needs_review", reason=step.reason[:300])
+    return prompt(explained(moved, step.reason), moved.opened[-1], "task.needs_review", reason=step.reason[:300])
 
 
 def plan(change: Change, ground: Ground) -> Step:
