@@ -16,7 +16,6 @@ from shared.domain.errors import (
     InvariantBroken,
     RequestTooLarge,
     StaleVersion,
-    TaskNotFound,
 )
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import PublishEvent
@@ -68,10 +67,6 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
         return _pass_gates(trigger, loaded, deps)
     except Untrusted as untrusted:
         return _quarantine(trigger, untrusted.head.version, untrusted.message, deps)
-    except InvariantBroken as broken:
-        # Something is stored that the record knows nothing of: the record was rolled back, or this code is wrong.
-        # Either way nothing more may run on it (B19).
-        return _quarantine(trigger, _stored_version(trigger.key, deps), broken.message, deps)
     except ActionInFlight as claimed:
         # A worker claimed the intent that was to be taken back; what to do about that is decided anew.
         raise StaleVersion(claimed.message) from claimed
@@ -80,19 +75,19 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
 def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
     situation = _situation(trigger, loaded, deps)
     move = decide(situation)
-    directive = move.directive
-    if move.change is not None:
-        try:
-            loaded = commit_change(
-                move.change, deps.tasks, previous=loaded, lease_fence=_fence_to_release(trigger, situation)
-            )
-        except RequestTooLarge as large:
-            directive = _outgrown(trigger, loaded, large, situation, deps)
-            return _counted(trigger, directive, moved=True, now=situation.now)
-    elif directive.wait_id is not None:
-        _require_stored_wait(loaded.task, deps)
-    if move.ask is not None:
-        directive = _ask(trigger, loaded, move, move.ask, situation, deps)
+    try:
+        if move.change is not None:
+            fence = _fence_to_release(trigger, situation)
+            loaded = commit_change(move.change, deps.tasks, previous=loaded, lease_fence=fence)
+        directive = move.directive
+        if move.change is None and directive.wait_id is not None:
+            _require_stored_wait(loaded.task, deps)
+        if move.ask is not None:
+            directive = _ask(trigger, loaded, move, move.ask, situation, deps)
+    except RequestTooLarge as large:
+        directive = _outgrown(trigger, loaded, large, situation, deps)
+    except InvariantBroken as broken:
+        return _contradicted(trigger, loaded, broken, deps)
     if directive.next is Next.AWAIT_EVENT:
         early = consume_early(loaded, tasks=deps.tasks, waits=deps.waits, inbox=deps.inbox)
         if early is not None:
@@ -100,6 +95,21 @@ def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
             return wake(replace(trigger, version_hint=early.task.version, residue=None), deps)
     moved = move.change is not None or move.gate == FREEZE_GATE or trigger.version_hint != situation.task.version
     return _counted(trigger, directive, moved=moved, now=situation.now)
+
+
+def _contradicted(trigger: WakeUp, loaded: Loaded, broken: InvariantBroken, deps: WakeDeps) -> Directive:
+    """Something is stored that the record knows nothing of: somebody went on meanwhile, or the record was put back.
+
+    A record that was put back, or that this code is wrong about, is quarantined: nothing more may run on it (B19).
+
+    Raises:
+        StaleVersion: this worker hung, and another wake-up went on in its place.
+    """
+    stored = deps.tasks.records.load(trigger.key)
+    if stored is None or stored.head.version != loaded.task.version:
+        msg = "another wake-up went on meanwhile"
+        raise StaleVersion(msg) from broken
+    return _quarantine(trigger, stored.head.version, broken.message, deps)
 
 
 def _counted(trigger: WakeUp, directive: Directive, *, moved: bool, now: datetime) -> Directive:
@@ -110,27 +120,16 @@ def _counted(trigger: WakeUp, directive: Directive, *, moved: bool, now: datetim
     return directive.model_copy(update={"hops": trigger.hops + 1, "idle": idle})
 
 
-def _stored_version(key: TaskKey, deps: WakeDeps) -> int:
-    stored = deps.tasks.records.load(key)
-    if stored is None:
-        msg = "no such task"
-        raise TaskNotFound(msg)
-    return stored.head.version
-
-
 def _require_stored_wait(task: Checkpoint, deps: WakeDeps) -> None:
     """Check that the wait which the record says is open is stored as open.
 
     A machine sent to a wait that is not there would come back at once, for ever. Both were written in one commit, so a
-    difference that outlives a second look means that one of them was put back or lost (B19).
+    difference means that the task has moved on, or that one of them was put back or lost (B19).
     """
     pending = task.execution.waits[0]
     wait = deps.waits.get(task.security.tenant, pending.correlation_id)
     if wait is not None and wait.wait_id == pending.wait_id and wait.status is WaitStatus.OPEN:
         return
-    if _stored_version(task.key, deps) != task.version:
-        msg = "the wait was settled meanwhile"
-        raise StaleVersion(msg)
     msg = f"the wait {pending.wait_id} is not stored as open, although the record says that it is"
     raise InvariantBroken(msg)
 

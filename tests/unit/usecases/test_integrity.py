@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from shared.domain.approval import DecisionWord
-from shared.domain.errors import CheckpointQuarantined, TaskNotFound
+from shared.domain.errors import CheckpointQuarantined, StaleVersion, TaskNotFound
 from shared.domain.instants import format_instant
 from shared.domain.seal import SealedCheckpoint
 from shared.domain.wait import WaitStatus
@@ -216,11 +216,31 @@ def test_a_wait_that_is_settled_in_the_same_moment_is_no_tampering() -> None:
 
     story.calls.step_in = decide_meanwhile
 
-    with pytest.raises(Exception, match="settled meanwhile"):
+    with pytest.raises(StaleVersion):
         story.wake()
 
     story.machine.settle()
     assert story.status == "completed"
+
+
+def test_a_worker_that_comes_back_late_quarantines_nobody() -> None:
+    """B20: a wake-up that hung finds the lease taken for a later version: it is late, and the task is healthy."""
+    story = a_ready_refund()
+    late = story.world.leases
+    hung: list[str] = []
+
+    def hang(call: str) -> None:
+        if call == "leases.acquire" and not hung:
+            hung.append(call)
+            story.machine.settle()
+
+    story.calls.step_in = hang
+    with pytest.raises(StaleVersion):
+        story.wake()
+
+    assert late[story.key.key].version == 2
+    assert story.status == "completed"
+    assert len(story.refunds) == 1
 
 
 @pytest.mark.parametrize("after", ["start", "approval"])
