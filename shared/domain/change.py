@@ -3,12 +3,12 @@
 Every function takes a change and returns a new one; nothing is stored here, and an exception leaves nothing behind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from shared.domain.action import Action, ActionRow, ActionSpec, ActionStatus, EffectClass
+from shared.domain.action import Action, ActionRow, ActionSpec, ActionStatus, EffectClass, Scalar
 from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus, Basis, approval_digest
 from shared.domain.checkpoint import (
     BECAUSE_CHARACTERS_MAX,
@@ -19,6 +19,7 @@ from shared.domain.checkpoint import (
     Stamps,
     recent_with,
 )
+from shared.domain.events import detail_of, schema_version_of
 from shared.domain.evidence import EvidenceRef, evidence_digest
 from shared.domain.identity import operation_key
 from shared.domain.outbox import AnswerWait, ArmTimer, DisarmTimer, Message, PublishEvent, StartExecution
@@ -104,14 +105,36 @@ def explain(change: Change, because: str) -> Change:
     )
 
 
-def publish(change: Change, event: str, **detail: str | int | bool | None) -> Change:
-    """Stage a business event."""
-    message = PublishEvent(
+def publish(change: Change, event: str, **detail: Scalar) -> Change:
+    """Stage a business event.
+
+    Raises:
+        InvariantBroken: the event does not have its published form.
+    """
+    return replace(change, messages=(*change.messages, _event(change, event, detail)))
+
+
+def prompt(change: Change, wait: Wait, event: str, **detail: Scalar) -> Change:
+    """Stage a business event that asks somebody to end a wait; it is never published once the wait has ended (B72).
+
+    Raises:
+        InvariantBroken: the event does not have its published form.
+    """
+    about: dict[str, Scalar] = {"wait_id": wait.wait_id, "wait": wait.name, "request_version": wait.request_version}
+    message = _event(change, event, {**about, **detail})
+    bound = message.model_copy(update={"wait_id": wait.wait_id, "correlation_id": wait.correlation_id})
+    return replace(change, messages=(*change.messages, bound))
+
+
+def _event(change: Change, event: str, detail: Mapping[str, Scalar]) -> PublishEvent:
+    business = change.task.business
+    fields = {"workflow": business.workflow, "stage": business.stage, **detail}
+    return PublishEvent(
         event=event,
+        schema_version=schema_version_of(event),
         version=change.task.version,
-        detail={"workflow": change.task.business.workflow, "stage": change.task.business.stage, **detail},
+        detail=detail_of(event, fields),
     )
-    return replace(change, messages=(*change.messages, message))
 
 
 def start_run(change: Change, run: int) -> Change:

@@ -8,7 +8,7 @@ from shared.domain.change import (
     expire_approval,
     move_to,
     note_fact,
-    publish,
+    prompt,
     settle_waits,
     void_approvals,
 )
@@ -38,9 +38,7 @@ def act_on_rung(task: Checkpoint, wait: Wait, ground: Ground) -> Change | None:
     change = begin(task, because=f"{words[rung.do]} {rung.to}: {wait.name} is still open", ground=ground)
     change = move_to(change, status=task.business.status, stage=task.business.stage, ground=ground)
     change = climb(change, wait)
-    return publish(
-        change, event, wait_id=wait.wait_id, wait=wait.name, to=rung.to, request_version=wait.request_version
-    )
+    return prompt(change, wait, event, to=rung.to)
 
 
 def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:

@@ -46,12 +46,18 @@ class DisarmTimer(Record):
 
 
 class PublishEvent(Record):
-    """Publish a business event with controlled fields on the bus."""
+    """Publish a business event with controlled fields on the bus.
+
+    One that names a wait is a prompt: it asks somebody for something, and is published only while that wait is open.
+    """
 
     kind: Literal["publish_event"] = "publish_event"
     event: Annotated[str, Field(pattern=r"^[a-z]+\.[a-z_]+$")]
+    schema_version: int = 1
     version: int
     detail: Arguments
+    wait_id: Reference | None = None
+    correlation_id: Reference | None = None
 
 
 Message = Annotated[StartExecution | AnswerWait | ArmTimer | DisarmTimer | PublishEvent, Field(discriminator="kind")]

@@ -182,7 +182,7 @@ class PerformSettings(Settings, HeadsTable, CheckpointsTable, ActionsTable, Auth
     """What `perform` is told."""
 
 
-class DeliverSettings(Settings, OutboxTable, TokensTable, EventBus, StateMachines, Timers):
+class DeliverSettings(Settings, OutboxTable, TokensTable, WaitsTable, EventBus, StateMachines, Timers):
     """What `deliver` is told."""
 
 

@@ -146,6 +146,7 @@ def deliver() -> DeliverDeps:
     from shared.adapters.aws import dynamodb, eventbridge, scheduler, stepfunctions
     from shared.adapters.dynamodb.outbox import DynamoOutbox
     from shared.adapters.dynamodb.token_store import DynamoTokenStore
+    from shared.adapters.dynamodb.wait_store import DynamoWaitStore
     from shared.adapters.eventbridge.event_bus import EventBridgeBus
     from shared.adapters.scheduler.timers import SchedulerTimers
     from shared.adapters.stepfunctions.executions import StepFunctionsExecutions
@@ -157,6 +158,7 @@ def deliver() -> DeliverDeps:
     return DeliverDeps(
         outbox=DynamoOutbox(dynamodb(), settings.outbox_table),
         tokens=DynamoTokenStore(dynamodb(), settings.tokens_table),
+        waits=DynamoWaitStore(dynamodb(), settings.waits_table),
         executions=StepFunctionsExecutions(stepfunctions(), settings.state_machine_arns),
         events=EventBridgeBus(eventbridge(), settings.event_bus),
         timers=SchedulerTimers(

@@ -13,6 +13,7 @@ from shared.domain.outbox import (
     PublishEvent,
     StartExecution,
 )
+from shared.domain.wait import WaitStatus
 from shared.usecases.engine import DeliverDeps
 
 
@@ -68,4 +69,12 @@ def _(message: DisarmTimer, key: TaskKey, deps: DeliverDeps) -> None:
 
 @_deliver.register
 def _(message: PublishEvent, key: TaskKey, deps: DeliverDeps) -> None:
+    if message.correlation_id is not None and not _is_open(message, key, deps):
+        # A prompt that was held up until its wait had ended: nobody is asked what is already answered (B72).
+        return
     deps.events.publish(key, message)
+
+
+def _is_open(prompt: PublishEvent, key: TaskKey, deps: DeliverDeps) -> bool:
+    wait = deps.waits.get(key.tenant, prompt.correlation_id or "")
+    return wait is not None and wait.wait_id == prompt.wait_id and wait.status is WaitStatus.OPEN

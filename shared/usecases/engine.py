@@ -96,6 +96,7 @@ class DeliverDeps:
 
     outbox: Outbox
     tokens: TokenStore
+    waits: WaitStore
     executions: Executions
     events: EventBus
     timers: Timers

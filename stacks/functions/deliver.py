@@ -43,10 +43,12 @@ class DeliverFunction(Construct):
             does="Deliver the messages of the outbox: executions, answers, events",
             timeout=Duration.seconds(30),
             memory_mb=512,
-            settings={**data.table_settings("outbox", "tokens"), "EVENT_BUS": event_bus.event_bus_name},
+            settings={**data.table_settings("outbox", "tokens", "waits"), "EVENT_BUS": event_bus.event_bus_name},
         )
         data.tables["outbox"].grant(self.function, "dynamodb:GetItem", "dynamodb:DeleteItem")
         data.tables["tokens"].grant(self.function, "dynamodb:GetItem")
+        # A prompt goes out only while its wait is open.
+        data.tables["waits"].grant(self.function, "dynamodb:GetItem")
         data.outbox.grant_reading(self.function)
         acknowledge_wildcard("*", on=self, because="Streams can be listed on no narrower resource.")
         allow(self.function, ("events:PutEvents",), event_bus.event_bus_arn)

@@ -221,6 +221,7 @@ class Machine:
         return DeliverDeps(
             outbox=p.outbox,
             tokens=p.tokens,
+            waits=p.waits,
             executions=p.executions,
             events=p.event_bus,
             timers=p.timers,

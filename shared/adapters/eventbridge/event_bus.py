@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
 
 SOURCE: Final = "holdfast"
-SCHEMA_VERSION: Final = 1
 # The entry as it is can never be published. Everything else in an answer's failures may pass.
 _OUR_BUG: Final = frozenset(
     {"InvalidArgument", "InvalidEventPatternException", "MalformedDetail", "NotAuthorizedForDetailTypeException"}
@@ -34,7 +33,7 @@ class EventBridgeBus:
         """
         detail = canonical(
             {
-                "schema_version": SCHEMA_VERSION,
+                "schema_version": event.schema_version,
                 "event_id": event_id(key, event),
                 "event": event.event,
                 "tenant": key.tenant,
