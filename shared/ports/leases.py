@@ -27,5 +27,5 @@ class Leases(Protocol):
 
         Raises:
             LeaseHeld: another attempt's lease is live.
-            InvariantBroken: the lease was taken for a later version than this one (the head was rolled back).
+            InvariantBroken: the lease was taken for a later version: this attempt is late, or the head was put back.
         """

@@ -13,11 +13,11 @@ from shared.domain.action import LOOKUPS_MAX, EffectClass
 from shared.domain.status import Status
 from shared.domain.workflow import Workflow
 from shared.ports.tool_gateway import ToolOperation
-from tests.builders import CLERK
+from tests.builders import CLERK, MANAGER
 from tests.fakes.calls import Calls, Fault, When
 from tests.fakes.downstream import Kind
-from tests.fakes.errand import Do, a_tool, an_errand
-from tests.recovery.acts import Cancels
+from tests.fakes.errand import Do, a_rule, a_tool, an_errand
+from tests.recovery.acts import Cancels, Decides
 from tests.recovery.invariants import broken
 from tests.recovery.scene import Scene, scene_of
 from tests.recovery.story import Ending, Outside, Story
@@ -35,13 +35,17 @@ class Lands(StrEnum):
     D = "C-D after the outcome, before the stage advances"
 
 
-FAULTS: Final[Mapping[Lands, Fault]] = {
-    Lands.A: Fault(when=When.KILL_BEFORE, at=1, name="task_records.commit"),
-    # The claim is part of the intent: whoever holds it may have sent something already.
-    Lands.B: Fault(when=When.KILL_BEFORE, at=1, name="tool_gateway.perform"),
-    Lands.C: Fault(when=When.KILL_AFTER, at=1, name="tool_gateway.perform"),
-    Lands.D: Fault(when=When.KILL_AFTER, at=1, name="action_ledger.settle"),
-}
+def fault_at(lands: Lands, effect: EffectClass) -> Fault:
+    """The crash that lands there."""
+    if lands is Lands.A:
+        # The commit that decides the action: the task's first, or that of the approval that it needs.
+        first = 2 if effect is EffectClass.IRREVERSIBLE_WRITE else 1
+        return Fault(when=When.KILL_BEFORE, at=first, name="task_records.commit")
+    if lands is Lands.B:
+        # The claim is part of the intent: whoever holds it may have sent something already.
+        return Fault(when=When.KILL_BEFORE, at=1, name="tool_gateway.perform")
+    name = "tool_gateway.perform" if lands is Lands.C else "action_ledger.settle"
+    return Fault(when=When.KILL_AFTER, at=1, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +90,8 @@ EXPECTED: Final[Mapping[tuple[EffectClass, Kind], tuple[Cell, Cell, Cell, Cell]]
 
 
 def story_of(effect: EffectClass, kind: Kind) -> tuple[Story, Workflow]:
-    """One action of one class on one kind of outside system, decided by code, with nobody to ask."""
+    """One action of one class on one kind of outside system, decided by code; what is final needs a person's word."""
+    rule = a_rule() if effect is EffectClass.IRREVERSIBLE_WRITE else None
     tool = a_tool(TOOL, effect=effect, can_look_up=kind is not Kind.NEITHER)
     cells = EXPECTED[effect, kind]
     ends = {_ending(cell) for cell in cells}
@@ -97,22 +102,26 @@ def story_of(effect: EffectClass, kind: Kind) -> tuple[Story, Workflow]:
         name=f"{effect}, {kind}",
         claim=f"a {effect} on a system that {_CAN[kind]} happens once or is shown to a person",
         request={"subject": "S-1"},
-        people={CLERK: frozenset({"clerk"})},
+        people={CLERK: frozenset({"clerk"}), MANAGER: frozenset({"refund_approver"})},
         outside={TOOL: Outside(kind=kind)},
+        acts=(Decides(by=MANAGER),) if rule else (),
         meanwhile=(Cancels(by=CLERK),),
         ends=_ending(cells[0]),
         may_end=tuple(sorted(ends - {_ending(cells[0])}, key=str)),
     )
-    return story, an_errand(Do(tool=tool), policies=EVERYBODY_MAY)
+    return story, an_errand(Do(tool=tool, rule=rule), policies=EVERYBODY_MAY)
 
 
 def play(effect: EffectClass, kind: Kind, lands: Lands) -> tuple[Cell, list[str]]:
     """Let the crash land there, let the system recover, and return what it came to and what is broken."""
     story, workflow = story_of(effect, kind)
-    calls = Calls(FAULTS[lands])
+    calls = Calls(fault_at(lands, effect))
     scene = scene_of(story, workflow, calls=calls)
     scene.start()
     scene.machine.settle()
+    for act in story.acts:
+        act(scene)
+        scene.machine.settle()
     if calls.pending:
         return _seen(scene, effect), ["the crash never happened"]
     return _seen(scene, effect), broken(scene.machine)
