@@ -96,6 +96,8 @@ class Execution(Record):
     recent: tuple[RecentEvent, ...] = ()
     cancel: CancelRequest | None = None
     ending: Ending | None = None
+    # Why a person has to look as soon as nothing is in flight; set when an operator took the execution away.
+    hold: Annotated[str, Field(max_length=300)] | None = None
 
 
 class References(Record):

@@ -6,11 +6,12 @@ Nothing in here guesses an outcome. A task gets a new execution under its own ta
 from dataclasses import dataclass
 from typing import Final
 
-from shared.domain.change import Change, Ground, begin, count_attempts, publish, start_run
+from shared.domain.change import Change, Ground, begin, count_attempts, publish, set_execution, start_run
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.deadline import end_wait
-from shared.domain.steps import take
-from shared.domain.workflow import Review
+from shared.domain.directive import unsettled_action
+from shared.domain.status import Status
+from shared.domain.steps import plan, take
 
 # Two executions dying in a row is bad luck; a third says that the task itself kills them.
 RESTARTS_MAX: Final = 3
@@ -31,14 +32,12 @@ def mend(task: Checkpoint, ground: Ground, finding: Finding) -> Change | None:
     if finding.running:
         return _overdue(task, ground)
     if finding.aborted_by_operator:
-        return _restart(task, ground, "an operator aborted the execution", review=True)
+        return _restart(task, ground, "an operator aborted the execution", hold=True)
     if task.attempts.restarts > RESTARTS_MAX:
         # Another execution would die as well. The alarm on failed executions and the queue show the task.
         return None
     died = task.attempts.restarts + 1
-    return _restart(
-        task, ground, f"the execution ended under a live task ({died} in a row)", review=died > RESTARTS_MAX
-    )
+    return _restart(task, ground, f"the execution ended under a live task ({died} in a row)", hold=died > RESTARTS_MAX)
 
 
 def _overdue(task: Checkpoint, ground: Ground) -> Change | None:
@@ -48,10 +47,13 @@ def _overdue(task: Checkpoint, ground: Ground) -> Change | None:
     return end_wait(task, waits[0], ground)
 
 
-def _restart(task: Checkpoint, ground: Ground, because: str, *, review: bool) -> Change:
+def _restart(task: Checkpoint, ground: Ground, because: str, *, hold: bool) -> Change:
+    """Start the next run; with a hold, a person looks before anything new is done, but what is in flight is settled."""
     change = begin(task, because=because, ground=ground)
-    if review and not task.execution.waits:
-        change = take(Review(stage=task.business.stage, reason=because), change, ground)
+    if hold and task.business.status is not Status.NEEDS_REVIEW:
+        change = set_execution(change, hold=because)
+        if unsettled_action(task) is None:
+            change = take(plan(change, ground), change, ground)
     restarts = task.attempts.restarts + 1
     change = count_attempts(change, change.task.attempts.model_copy(update={"restarts": restarts}))
     change = start_run(change, task.execution.run + 1)

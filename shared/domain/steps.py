@@ -155,8 +155,10 @@ def _(step: Review, change: Change, ground: Ground) -> Change:
 
 
 def plan(change: Change, ground: Ground) -> Step:
-    """Say what a task needs now: to end what was canceled or is being undone, or its workflow's next step."""
+    """Say what a task needs now: a person, to end what was canceled or is being undone, or its workflow's step."""
     task = change.task
+    if task.execution.hold is not None:
+        return Review(stage=task.business.stage, reason=task.execution.hold)
     if task.execution.ending is not None:
         return ContinueCompensation()
     if task.execution.cancel is not None:

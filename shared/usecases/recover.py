@@ -6,12 +6,13 @@ from typing import Final
 
 from shared.domain.change import Ground
 from shared.domain.checkpoint import WATCH_SHARDS
-from shared.domain.errors import CheckpointQuarantined, EngineError, Redecide, TaskNotFound
+from shared.domain.errors import EngineError, Redecide, TaskNotFound
 from shared.domain.identity import TaskKey
 from shared.domain.recovery import Finding, mend
 from shared.ports.executions import ExecutionState
 from shared.usecases.engine import RecoverDeps
-from shared.usecases.stored_task import commit_change, load_task
+from shared.usecases.quarantine import quarantine_task
+from shared.usecases.stored_task import Untrusted, commit_change, load_task
 
 # The stream delivers within seconds and retries for an hour; a row this old has been given up by it or is stuck.
 OUTBOX_STALE_AFTER: Final = timedelta(minutes=5)
@@ -47,9 +48,12 @@ def recover_task(key: TaskKey, deps: RecoverDeps, *, run: int | None = None) -> 
     """
     try:
         loaded = load_task(key, deps.tasks)
-    except (TaskNotFound, CheckpointQuarantined):
-        # Gone, or quarantined and in the operators' queue: either way nothing may run on it.
+    except TaskNotFound:
         return False
+    except Untrusted as untrusted:
+        # Nothing may run on it, and with its execution gone nobody else would say so.
+        quarantine_task(key, untrusted.head.version, untrusted.message, deps.tasks)
+        return untrusted.head.quarantine is None
     task = loaded.task
     if task.closed or (run is not None and run != task.execution.run):
         return False

@@ -18,16 +18,16 @@ from shared.domain.errors import (
     StaleVersion,
 )
 from shared.domain.identity import TaskKey
-from shared.domain.outbox import PublishEvent
 from shared.domain.proposal import ObjectRef, Residue
 from shared.domain.resume import FREEZE_GATE, IDLE_MAX, STANDSTILL_PAUSE, Live, Move, Situation, decide
-from shared.domain.steps import REVIEW_WAIT, take
-from shared.domain.wait import Wait, WaitKind, WaitStatus, state_timeout_seconds
+from shared.domain.steps import take
+from shared.domain.wait import WaitStatus, state_timeout_seconds
 from shared.domain.window import Excerpt, assemble_window
 from shared.domain.workflow import AskModel, Review
 from shared.ports.authority import AuthoritySnapshot
 from shared.ports.leases import Lease
 from shared.usecases.engine import WakeDeps
+from shared.usecases.quarantine import quarantine_task
 from shared.usecases.receive_event import consume_early
 from shared.usecases.stored_task import Loaded, Untrusted, commit_change, load_task
 
@@ -228,23 +228,7 @@ def _commit_review(loaded: Loaded, reason: str, lease: Lease, situation: Situati
 def _quarantine(trigger: WakeUp, version: int, reason: str, deps: WakeDeps) -> Directive:
     """Gate 3 failed: mark the head, open a review, touch nothing else. No step runs on what cannot be trusted."""
     now, key = deps.tasks.clock.now(), trigger.key
-    wait_id = f"qua-{key.task_id}-{version}"
-    review = Wait(
-        tenant=key.tenant,
-        task_id=key.task_id,
-        wait_id=wait_id,
-        kind=WaitKind.REVIEW,
-        name="quarantine",
-        correlation_id=wait_id,
-        request_version=1,
-        version=version,
-        answered_by=("operator",),
-        rule=REVIEW_WAIT,
-        opened_at=now,
-        deadline_at=now + REVIEW_WAIT.deadline_after,
-    )
-    alarm = PublishEvent(event="task.quarantined", version=version, detail={"reason": reason[:300]})
-    deps.tasks.records.quarantine(key, version=version, reason=reason, review=review, messages=(alarm,), now=now)
+    review = quarantine_task(key, version, reason, deps.tasks)
     directive = Directive(
         next=Next.NEEDS_REVIEW,
         tenant=key.tenant,
@@ -252,8 +236,8 @@ def _quarantine(trigger: WakeUp, version: int, reason: str, deps: WakeDeps) -> D
         run=trigger.run,
         version=version,
         reason=f"quarantined: {reason}",
-        wait_id=wait_id,
-        correlation_id=wait_id,
+        wait_id=review.wait_id,
+        correlation_id=review.correlation_id,
         wait_seconds=state_timeout_seconds(review.deadline_at, now=now),
     )
     return _counted(trigger, directive, moved=False, now=now)
