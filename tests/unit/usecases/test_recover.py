@@ -1,0 +1,199 @@
+"""Recovery: a live task whose next event is gone gets one again, and nothing happens twice."""
+
+from datetime import timedelta
+
+import pytest
+
+from shared.domain.recovery import RESTARTS_MAX
+from shared.ports.executions import ExecutionState
+from shared.usecases.engine import RecoverDeps
+from shared.usecases.recover import OUTBOX_STALE_AFTER, recover_task, sweep
+from tests.fakes.downstream import Mishap
+from tests.fakes.story import Story
+
+DEAD = [ExecutionState.FAILED, ExecutionState.TIMED_OUT, ExecutionState.ABORTED]
+
+
+def deps_of(story: Story) -> RecoverDeps:
+    """Wire the sweep in a fresh process."""
+    p = story.machine.process()
+    return RecoverDeps(tasks=story.machine.records(p), executions=p.executions, outbox=p.outbox)
+
+
+def lose_execution(story: Story, state: ExecutionState) -> None:
+    """Let the service end the running execution as it would on its own or by an operator's hand."""
+    run = next(r for r in story.machine.runs.values() if r.ended is None)
+    run.ended = str(state)
+    if run.token is not None:
+        story.world.machines.waiting.discard(run.token)
+    story.world.machines.ended[run.name] = state
+
+
+@pytest.mark.parametrize("state", DEAD)
+def test_a_lost_execution_is_replaced_and_the_task_goes_on(state: ExecutionState) -> None:
+    """B60: whatever ended the execution, one report gives the task a new run that waits where the old one did."""
+    story = Story()
+    story.start()
+    lose_execution(story, state)
+
+    assert recover_task(story.key, deps_of(story), run=1)
+    story.machine.settle()
+
+    assert story.task.execution.run == 2
+    expected = "needs_review" if state is ExecutionState.ABORTED else "waiting_approval"
+    assert story.status == expected
+
+
+def test_a_recovered_task_still_pays_once() -> None:
+    """B60: the execution dies while the task waits; after the mending the same approval leads to one refund."""
+    story = Story()
+    story.start()
+    lose_execution(story, ExecutionState.FAILED)
+    recover_task(story.key, deps_of(story), run=1)
+    story.machine.settle()
+
+    story.decide()
+
+    assert story.status == "completed"
+    assert len(story.refunds) == 1
+
+
+def test_an_operators_abort_is_no_silent_restart() -> None:
+    """B60: aborted in the console, the task waits for a person, and says so."""
+    story = Story()
+    story.start()
+    lose_execution(story, ExecutionState.ABORTED)
+
+    recover_task(story.key, deps_of(story), run=1)
+    story.machine.settle()
+
+    assert story.status == "needs_review"
+    assert "aborted" in story.task.business.because
+    assert story.refunds == []
+
+
+def test_an_abort_in_the_middle_of_an_effect_is_reconciled_before_the_review() -> None:
+    """B60: what was in flight is settled first; then a person looks, and nothing new is done."""
+    story = Story()
+    story.start()
+    story.bank.mishaps.append(Mishap.RECORDED_NO_ANSWER)
+    story.click()
+    while not story.refunds:
+        assert story.machine.step(patience=False)
+    lose_execution(story, ExecutionState.ABORTED)
+
+    recover_task(story.key, deps_of(story), run=1)
+    story.machine.settle()
+
+    assert len(story.refunds) == 1
+    assert story.status == "needs_review"
+    assert [f.name for f in story.task.business.facts if f.happened] == ["refund_issued"]
+
+
+def test_a_report_twice_or_about_an_older_run_changes_nothing() -> None:
+    """R2: the end of an execution may be reported any number of times."""
+    story = Story()
+    story.start()
+    lose_execution(story, ExecutionState.FAILED)
+    assert recover_task(story.key, deps_of(story), run=1)
+    version = story.task.version
+
+    assert not recover_task(story.key, deps_of(story), run=1)
+    assert story.task.version == version
+
+
+def test_a_closed_task_is_left_alone() -> None:
+    """A failed execution under a task that has ended is the end that was meant."""
+    story = Story()
+    story.start(amount_minor=5_000)
+    assert story.status == "completed"
+
+    assert not recover_task(story.key, deps_of(story), run=1)
+
+
+def test_an_execution_that_keeps_dying_ends_with_a_person() -> None:
+    """B63: restarts are counted while nothing else moves the task."""
+    story = Story()
+    story.start()
+    for _ in range(RESTARTS_MAX + 1):
+        lose_execution(story, ExecutionState.FAILED)
+        recover_task(story.key, deps_of(story))
+        story.machine._drain()
+        story.machine._start()
+
+    story.machine.settle()
+
+    assert story.status == "needs_review"
+
+
+def test_the_sweep_finds_a_task_whose_execution_was_never_started() -> None:
+    """O3: the start message was lost for good; the check-up finds the task and starts its next run."""
+    story = Story()
+    story.machine.settle = lambda **_: None  # type: ignore[method-assign] - nothing is delivered
+    story.start(amount_minor=5_000)
+    story.world.outbox.clear()
+    del story.machine.settle
+    story.world.clock.advance(timedelta(hours=1))
+
+    swept = sweep(deps_of(story))
+    story.machine.settle()
+
+    assert (swept.looked_at, swept.mended, swept.failed) == (1, 1, 0)
+    assert story.status == "completed"
+
+
+def test_the_sweep_ends_a_wait_whose_timer_was_lost() -> None:
+    """B15: no timer, no state timeout; the wait row's deadline still ends the wait, once."""
+    story = Story()
+    story.start()
+    story.world.timers.clear()
+    story.world.clock.advance(timedelta(days=8))
+
+    sweep(deps_of(story))
+    sweep(deps_of(story))
+    story.machine.settle()
+
+    assert story.status == "expired"
+
+
+def test_the_sweep_puts_a_stuck_message_before_the_stream_again() -> None:
+    """B66: a row that the stream gave up is restaged, in place, once it is old enough."""
+    story = Story()
+    story.machine.settle = lambda **_: None  # type: ignore[method-assign] - nothing is delivered
+    story.start()
+    assert sweep(deps_of(story)).restaged == 0
+    story.world.clock.advance(OUTBOX_STALE_AFTER + timedelta(seconds=1))
+
+    assert sweep(deps_of(story)).restaged == 1
+    assert sweep(deps_of(story)).restaged == 0
+
+
+def test_the_sweep_decides_nothing_from_a_stale_index() -> None:
+    """B65: the index still shows the old deadline; the base row says that the task has moved."""
+    story = Story()
+    story.start()
+    story.world.let_index_lag()
+    story.decide()
+    story.world.clock.advance(timedelta(days=8))
+    version = story.task.version
+
+    swept = sweep(deps_of(story))
+
+    assert swept.looked_at == 1
+    assert swept.mended == 0
+    assert story.task.version == version
+
+
+def test_a_broken_record_without_an_execution_is_quarantined() -> None:
+    """B19: nobody is left to wake it, so whoever finds it marks it."""
+    story = Story()
+    story.start()
+    lose_execution(story, ExecutionState.FAILED)
+    place = (story.key.key, story.task.version)
+    sealed = story.world.checkpoints[place]
+    story.world.checkpoints[place] = sealed.model_copy(update={"body": sealed.body.replace("45000", "95000")})
+
+    assert recover_task(story.key, deps_of(story), run=1)
+
+    assert story.status == "quarantined"
+    assert not recover_task(story.key, deps_of(story), run=1)
