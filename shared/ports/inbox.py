@@ -32,5 +32,8 @@ class Inbox(Protocol):
     def keep(self, row: InboxRow) -> None:
         """Keep an event that came before its wait; keeping it again changes nothing."""
 
-    def early(self, tenant: str, correlation_id: str) -> tuple[InboxRow, ...]:
-        """List the events kept for a correlation id (source ``early:<correlation id>``), strongly consistent."""
+    def early(self, tenant: str, source: str, correlation_id: str) -> tuple[InboxRow, ...]:
+        """List what a source's events for a correlation id said before its wait opened, strongly consistent.
+
+        They are rows of the source ``early:<source>:<correlation id>``: no source can crowd out another's.
+        """

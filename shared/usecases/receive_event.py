@@ -15,6 +15,7 @@ from shared.domain.errors import (
     InvalidRequest,
     NotAuthorised,
     StaleApproval,
+    StaleVersion,
 )
 from shared.domain.identity import TaskKey
 from shared.domain.wait import PendingWait, Wait, WaitKind, WaitStatus
@@ -36,6 +37,8 @@ class Reception(StrEnum):
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
     KEPT = "kept"
+    # Too late, contradicting what is known, or about another version of the request: nothing was changed.
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +47,19 @@ class Received:
 
     reception: Reception
     task_status: str | None = None
+    request_version: int | None = None
+    reason: str | None = None
 
 
 def receive_event(tenant: str, event: SignedEvent, deps: WebhookDeps) -> Received:
     """Take in an event of a tenant's source. The caller has verified the signature over the raw bytes.
 
+    An event for a wait that its source may not answer fares like one that came before its wait: it is kept, answers
+    nothing, and its sender learns nothing about waits of others.
+
     Raises:
         InvalidRequest: the answer has not the form that the wait asks for; nothing was stored.
-        NotAuthorised: this source may not answer this wait.
-        StaleApproval: the event speaks of another version of the request.
-        DecisionClosed: the wait was settled by another answer, or its time is over. Nothing was changed; say so loudly.
+        Untrusted: the task is quarantined; nothing was stored, and the sender has to come again.
         Retry, Redecide: nothing was stored; the sender has to come again.
 
     If killed here:
@@ -63,19 +69,19 @@ def receive_event(tenant: str, event: SignedEvent, deps: WebhookDeps) -> Receive
 
 
 def consume_early(loaded: Loaded, *, tasks: Records, waits: WaitStore, inbox: Inbox) -> Loaded | None:
-    """Take in an event that came before the task's open wait, if one was kept for it.
+    """Take in an event that came before the task's open wait, if one was kept for it: the first that fits.
 
     Returns:
         The task after it, or None if nothing was kept or what was kept does not fit.
     """
+    tenant = loaded.task.security.tenant
     for pending in loaded.task.execution.waits:
-        if pending.kind is not WaitKind.EVENT:
+        wait = waits.get(tenant, pending.correlation_id) if pending.kind is WaitKind.EVENT else None
+        if wait is None or wait.wait_id != pending.wait_id:
             continue
-        for kept in inbox.early(loaded.task.security.tenant, pending.correlation_id):
-            event = SignedEvent.model_validate_json(kept.event or "")
-            wait = waits.get(loaded.task.security.tenant, pending.correlation_id)
-            if wait is None:
-                continue
+        kept = [row for source in wait.answered_by for row in inbox.early(tenant, source, pending.correlation_id)]
+        for row in sorted(kept, key=lambda row: row.received_at):
+            event = SignedEvent.model_validate_json(row.event or "")
             try:
                 return _answer(loaded, wait, pending, event, tasks)
             except (InvalidRequest, NotAuthorised, StaleApproval, DecisionClosed, DuplicateEvent):
@@ -85,30 +91,39 @@ def consume_early(loaded: Loaded, *, tasks: Records, waits: WaitStore, inbox: In
 
 
 def _receive(tenant: str, event: SignedEvent, deps: WebhookDeps) -> Received:
-    wait = deps.waits.get(tenant, event.correlation_id)
+    wait = _wait_of(tenant, event, deps)
     if wait is None:
-        deps.inbox.keep(_early(tenant, event, deps))
+        _keep(tenant, event, deps)
         # Whoever opens the wait looks for kept events after its commit; who keeps one looks for the wait again.
-        wait = deps.waits.get(tenant, event.correlation_id)
+        wait = _wait_of(tenant, event, deps)
         if wait is None:
             return Received(reception=Reception.KEPT)
-    if wait.kind is not WaitKind.EVENT:
-        # A person's wait is none of a machine's business, and its id tells a stranger nothing.
-        msg = "this source may not answer this wait"
-        raise NotAuthorised(msg)
     known = deps.inbox.get(tenant, f"event:{event.source}", event.event_id)
     loaded = load_task(TaskKey(tenant=tenant, task_id=wait.task_id), deps.tasks)
-    status = str(loaded.task.business.status)
     if known is not None:
-        return Received(reception=Reception.DUPLICATE, task_status=status)
+        if known.digest == event.digest:
+            return _received(Reception.DUPLICATE, loaded.task)
+        return _contradiction(loaded.task, wait, event, deps, "this event id has said something else before")
     pending = loaded.task.wait(wait.wait_id)
-    if pending is None or wait.status is not WaitStatus.OPEN:
+    if wait.status is not WaitStatus.OPEN:
         return _late(loaded.task, wait, event, deps)
+    if pending is None:
+        # Somebody settled the wait between our two reads: what is true now is read again (B78).
+        msg = "the wait was settled meanwhile"
+        raise StaleVersion(msg)
     try:
         after = _answer(loaded, wait, pending, event, deps.tasks)
-    except DuplicateEvent:
-        return Received(reception=Reception.DUPLICATE, task_status=status)
-    return Received(reception=Reception.ACCEPTED, task_status=str(after.task.business.status))
+    except (StaleApproval, DecisionClosed) as refused:
+        return _received(Reception.REFUSED, loaded.task, reason=refused.message)
+    return _received(Reception.ACCEPTED, after.task)
+
+
+def _wait_of(tenant: str, event: SignedEvent, deps: WebhookDeps) -> Wait | None:
+    """The wait that this event's source may answer. Any other wait is none of its business, and there is none."""
+    wait = deps.waits.get(tenant, event.correlation_id)
+    if wait is None or wait.kind is not WaitKind.EVENT or event.source not in wait.answered_by:
+        return None
+    return wait
 
 
 def _answer(loaded: Loaded, wait: Wait, pending: PendingWait, event: SignedEvent, tasks: Records) -> Loaded:
@@ -118,7 +133,10 @@ def _answer(loaded: Loaded, wait: Wait, pending: PendingWait, event: SignedEvent
         msg = "this source may not answer this wait"
         raise NotAuthorised(msg)
     if event.request_version is not None and event.request_version != task.business.request_version:
-        msg = f"the event is for version {event.request_version} of the request"
+        msg = (
+            f"the event is for version {event.request_version} of the request, "
+            f"the request is now version {task.business.request_version}"
+        )
         raise StaleApproval(msg)
     if now >= pending.deadline_at:
         msg = "the time to answer is over"
@@ -142,24 +160,43 @@ def _answer(loaded: Loaded, wait: Wait, pending: PendingWait, event: SignedEvent
 
 
 def _late(task: Checkpoint, wait: Wait, event: SignedEvent, deps: WebhookDeps) -> Received:
-    """The wait is settled: the same answer again moves nothing; another answer is a contradiction that people see."""
+    """The wait has ended: the same answer again moves nothing; another answer, or a late one, is seen by people."""
     fact = next((f for f in reversed(task.business.facts) if f.name == wait.name), None)
-    if wait.status is WaitStatus.SETTLED and fact is not None and dict(fact.values) == dict(event.answer):
-        return Received(reception=Reception.DUPLICATE, task_status=str(task.business.status))
-    deps.alarm(f"a contradicting or late event of {event.source} for {wait.name} of {task.task_id}")
-    msg = f"{wait.name} is {wait.status}; the task is {task.business.status}"
-    raise DecisionClosed(msg)
+    values = read_answer(deps.tasks.workflows[task.business.workflow], wait.pending(), event.answer)
+    if wait.status is WaitStatus.SETTLED and fact is not None and dict(fact.values) == dict(values):
+        return _received(Reception.DUPLICATE, task)
+    return _contradiction(task, wait, event, deps, f"{wait.name} is {wait.status}")
 
 
-def _early(tenant: str, event: SignedEvent, deps: WebhookDeps) -> InboxRow:
+def _contradiction(task: Checkpoint, wait: Wait, event: SignedEvent, deps: WebhookDeps, reason: str) -> Received:
+    deps.alarm(f"an event of {event.source} for {wait.name} of {task.task_id} was refused: {reason}")
+    return _received(Reception.REFUSED, task, reason=reason)
+
+
+def _received(reception: Reception, task: Checkpoint, *, reason: str | None = None) -> Received:
+    business = task.business
+    return Received(
+        reception=reception,
+        task_status=str(business.status),
+        request_version=business.request_version,
+        reason=reason,
+    )
+
+
+def _keep(tenant: str, event: SignedEvent, deps: WebhookDeps) -> None:
+    """Keep an event that came before its wait. Two that contradict each other are both kept, and people are told."""
     now = deps.tasks.clock.now()
-    return InboxRow(
+    row = InboxRow(
         tenant=tenant,
-        source=f"early:{event.correlation_id}",
-        event_id=f"{event.source}:{event.event_id}",
+        source=f"early:{event.source}:{event.correlation_id}",
+        event_id=event.event_id,
         digest=event.digest,
         task_id="",
         received_at=now,
         purge_at=now + EARLY_KEPT,
         event=canonical(event.model_dump(mode="json")).decode(),
     )
+    deps.inbox.keep(row)
+    kept = deps.inbox.early(tenant, event.source, event.correlation_id)
+    if any(other.digest != event.digest for other in kept):
+        deps.alarm(f"events of {event.source} for {event.correlation_id} contradict each other before its wait opens")

@@ -47,23 +47,29 @@ def test_a_source_cannot_pose_as_another_tenants(stores: Stores, tenant: str) ->
 
 def test_an_early_event_is_kept_once(stores: Stores, tenant: str) -> None:
     """B05, B78: whole, until its wait opens; the same id again, whatever it says by then, changes nothing."""
-    kept = replace(an_inbox_row(a_task_key(tenant=tenant), source="early:order-7"), event='{"n":1}')
+    kept = replace(an_inbox_row(a_task_key(tenant=tenant), source="early:bank:order-7"), event='{"n":1}')
     stores.inbox.keep(kept)
     stores.inbox.keep(replace(kept, event='{"n":2}', digest="f" * 64))
 
-    assert stores.inbox.early(tenant, "order-7") == (kept,)
-    assert stores.inbox.get(tenant, "early:order-7", "evt-1") == kept
+    assert stores.inbox.early(tenant, "bank", "order-7") == (kept,)
+    assert stores.inbox.get(tenant, "early:bank:order-7", "evt-1") == kept
 
 
-def test_early_events_are_found_by_their_correlation(stores: Stores, tenant: str) -> None:
-    """B16: all of one correlation id, none of another, and none of another tenant."""
+def test_early_events_are_found_by_their_source_and_correlation(stores: Stores, tenant: str) -> None:
+    """B16: all of one source and correlation id, none of another, and none of another tenant."""
     key = a_task_key(tenant=tenant)
-    for correlation_id, event_id in (("order-7", "evt-2"), ("order-7", "evt-1"), ("order-70", "evt-3")):
-        stores.inbox.keep(an_inbox_row(key, event_id, source=f"early:{correlation_id}"))
+    for source, correlation_id, event_id in (
+        ("bank", "order-7", "evt-2"),
+        ("bank", "order-7", "evt-1"),
+        ("bank", "order-70", "evt-3"),
+        ("post", "order-7", "evt-4"),
+    ):
+        stores.inbox.keep(an_inbox_row(key, event_id, source=f"early:{source}:{correlation_id}"))
 
-    assert [row.event_id for row in stores.inbox.early(tenant, "order-7")] == ["evt-1", "evt-2"]
-    assert stores.inbox.early(tenant, "order-8") == ()
-    assert stores.inbox.early(f"{tenant}-other", "order-7") == ()
+    assert [row.event_id for row in stores.inbox.early(tenant, "bank", "order-7")] == ["evt-1", "evt-2"]
+    assert [row.event_id for row in stores.inbox.early(tenant, "post", "order-7")] == ["evt-4"]
+    assert stores.inbox.early(tenant, "bank", "order-8") == ()
+    assert stores.inbox.early(f"{tenant}-other", "bank", "order-7") == ()
 
 
 def test_a_row_past_its_purge_time_still_counts(stores: Stores, tenant: str) -> None:

@@ -22,10 +22,10 @@ class FakeInbox:
         with self._calls.around("inbox.keep"), self._world as world:
             world.inbox.setdefault((row.tenant, row.source, row.event_id), to_whole_second(row))
 
-    def early(self, tenant: str, correlation_id: str) -> tuple[InboxRow, ...]:
+    def early(self, tenant: str, source: str, correlation_id: str) -> tuple[InboxRow, ...]:
         with self._calls.around("inbox.early"), self._world as world:
-            source = f"early:{correlation_id}"
-            rows = [row for (owner, of, _), row in world.inbox.items() if (owner, of) == (tenant, source)]
+            of_both = f"early:{source}:{correlation_id}"
+            rows = [row for (owner, of, _), row in world.inbox.items() if (owner, of) == (tenant, of_both)]
             return tuple(sorted(rows, key=lambda row: row.event_id))
 
 

@@ -48,7 +48,7 @@ class DynamoInbox:
         """
         self._calls.put_new(self._table, inbox_item(row), unless_exists="event_id")
 
-    def early(self, tenant: str, correlation_id: str) -> tuple[InboxRow, ...]:
+    def early(self, tenant: str, source: str, correlation_id: str) -> tuple[InboxRow, ...]:
         """See `Inbox.early`.
 
         Raises:
@@ -58,7 +58,7 @@ class DynamoInbox:
             TableName=self._table,
             KeyConditionExpression="#source = :source",
             ExpressionAttributeNames={"#source": "source"},
-            ExpressionAttributeValues={":source": text(f"{tenant}#early:{correlation_id}")},
+            ExpressionAttributeValues={":source": text(f"{tenant}#early:{source}:{correlation_id}")},
             Limit=EARLY_MAX,
             ConsistentRead=True,
         )
