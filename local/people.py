@@ -22,6 +22,12 @@ _PEOPLE: Final = (
     Person(name="manager-7", tenant="acme", roles=frozenset({"refund_approver"}), may="read and approve refunds"),
     Person(name="intern-2", tenant="acme", roles=frozenset({"viewer"}), may="read"),
     Person(name="operator-1", tenant="acme", roles=frozenset({"operator"}), may="operate tasks"),
+    Person(name="buyer-3", tenant="acme", roles=frozenset({"payment_clerk"}), may="start, read and amend payments"),
+    Person(name="treasurer-4", tenant="acme", roles=frozenset({"payment_approver"}), may="read and approve payments"),
+    Person(name="controller-5", tenant="acme", roles=frozenset({"payment_approver"}), may="read and approve payments"),
+    Person(
+        name="payables-6", tenant="acme", roles=frozenset({"accounts_payable"}), may="read payments, release notices"
+    ),
     Person(name="clerk-g", tenant="globex", roles=frozenset({"refund_clerk"}), may="start, read and amend refunds"),
     Person(name="manager-g", tenant="globex", roles=frozenset({"refund_approver"}), may="read and approve refunds"),
 )

@@ -77,7 +77,7 @@ class _Conversation:
             if is_lookup:
                 raise OutcomeUnknown(f"the look-up was not made: {faulty_fields(error)}") from None
             return refused(f"unusable arguments: {faulty_fields(error)}")
-        sent = arguments.model_dump(mode="json")
+        sent = arguments.model_dump(mode="json", exclude=set(self._tool.unsent))
         try:
             return self._looked_up(sent) if is_lookup else self._performed(sent)
         except (NotSent, SecretUnreadable) as error:
@@ -88,6 +88,8 @@ class _Conversation:
             raise OutcomeUnknown(str(error)) from error
 
     def _performed(self, arguments: Mapping[str, Scalar]) -> ToolReply:
+        if self._tool.reads is not None:
+            return self._read(arguments, str(arguments[self._tool.reads]))
         headers = {"Content-Type": "application/json"}
         if self._tool.lookup is Lookup.KEY:
             headers["Idempotency-Key"] = self._call.key
@@ -102,10 +104,23 @@ class _Conversation:
         if any(answer.status == refusal.status and code == refusal.code for refusal in self._tool.refusals):
             return refused(f"the provider refuses: {code}")
         if answer.status in _CREDENTIAL_REFUSED:
-            self._provider.secret.forget()
-            return ToolReply(outcome=ToolOutcome.NOT_SENT, reason="the provider refuses our credential")
+            return self._not_let_in()
         shown = f"{answer.status} {code}" if code else f"{answer.status}"
         raise OutcomeUnknown(f"status {shown} does not say whether anything happened")
+
+    def _read(self, arguments: Mapping[str, Scalar], name: str) -> ToolReply:
+        answer = self._exchange("GET", (self._tool.collection, name))
+        if answer.status == HTTPStatus.OK:
+            return self._reply_of(content_of(answer), arguments)
+        if answer.status == HTTPStatus.NOT_FOUND and problem_code_of(answer) == self._tool.absent_code:
+            return refused("the provider has no record of this name")
+        if answer.status in _CREDENTIAL_REFUSED:
+            return self._not_let_in()
+        raise OutcomeUnknown(f"status {answer.status} does not say what the record is")
+
+    def _not_let_in(self) -> ToolReply:
+        self._provider.secret.forget()
+        return ToolReply(outcome=ToolOutcome.NOT_SENT, reason="the provider refuses our credential")
 
     def _looked_up(self, arguments: Mapping[str, Scalar]) -> ToolReply:
         if self._tool.lookup is Lookup.KEY:

@@ -25,6 +25,8 @@ no secret           not_sent     nothing left us
 A look-up answers ``done``, ``pending``, ``failed`` from the provider's own record, or ``absent`` when the provider
 itself says that it has none: a 404 without its problem code may come from a gateway that knows nothing. Everything
 else is an error.
+
+A tool that reads asks for one record by its name, and ``failed`` says that the provider has none of that name.
 """
 
 from collections.abc import Mapping
@@ -71,6 +73,8 @@ class HttpTool:
         absent_code: the problem code of the provider's own 404 to a look-up by key.
         statuses: what the status of the provider's record means; any other is unknown.
         facts: fields of the record that the ledger keeps.
+        reads: the argument that names the record, for a tool that reads it and asks for no effect.
+        unsent: arguments that show people what they decide about; the provider is not told them.
     """
 
     name: str
@@ -81,3 +85,5 @@ class HttpTool:
     statuses: Mapping[str, ToolOutcome]
     facts: tuple[str, ...] = ()
     absent_code: str = "not_found"
+    reads: str | None = None
+    unsent: frozenset[str] = frozenset()

@@ -1,5 +1,6 @@
 """Settings and limits of the functions, and how the outbox reaches `deliver`."""
 
+import json
 import platform
 import sys
 
@@ -20,6 +21,12 @@ TIMEOUT_SECONDS = {
     "deadline": 20,
     "recover": 120,
     "tool-issue_refund": 12,
+    "tool-read_vendor": 12,
+    "tool-reserve_budget": 12,
+    "tool-release_budget": 12,
+    "tool-create_payment": 12,
+    "tool-cancel_payment": 12,
+    "tool-notify_vendor": 12,
 }
 SETTINGS = {
     "api": {
@@ -64,6 +71,7 @@ SETTINGS = {
     "deliver": {
         "OUTBOX_TABLE",
         "TOKENS_TABLE",
+        "WAITS_TABLE",
         "EVENT_BUS",
         "STATE_MACHINE_ARNS",
         "SCHEDULE_GROUP",
@@ -90,8 +98,15 @@ SETTINGS = {
         "STATE_MACHINE_ARNS",
     },
     "tool-issue_refund": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+    "tool-read_vendor": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+    "tool-reserve_budget": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+    "tool-release_budget": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+    "tool-create_payment": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+    "tool-cancel_payment": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+    "tool-notify_vendor": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
 }
 FUNCTIONS = sorted(TIMEOUT_SECONDS)
+WORKFLOWS = ("refund", "vendor_payment")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -133,7 +148,7 @@ def test_limits_are_nested(production: Assembly) -> None:
     limits = {name: production.engine.function(name)["Timeout"] for name in FUNCTIONS}
     gateway_waits_seconds = 30
 
-    assert limits["tool-issue_refund"] < limits["perform"]
+    assert all(limits[name] < limits["perform"] for name in FUNCTIONS if name.startswith("tool-"))
     assert limits["api"] < gateway_waits_seconds
 
 
@@ -181,16 +196,17 @@ def test_machines_and_tools_are_told_by_name(production: Assembly) -> None:
     engine = production.engine
     machines = engine.text(engine.function("deliver")["Environment"]["Variables"]["STATE_MACHINE_ARNS"])
     tools = engine.text(engine.function("perform")["Environment"]["Variables"]["TOOL_FUNCTIONS"])
-    tool = next(
-        name
+    deployed = {
+        found["Properties"]["FunctionName"].removeprefix("holdfast-prod-tool-"): f"<{name}>"
         for name, found in engine.of_type("AWS::Lambda::Function")
-        if found["Properties"]["FunctionName"] == "holdfast-prod-tool-issue_refund"
-    )
+        if found["Properties"]["FunctionName"].startswith("holdfast-prod-tool-")
+    }
 
-    assert machines == (
-        '{"refund":"arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:holdfast-prod-refund"}'
-    )
-    assert tools == f'{{"issue_refund":"<{tool}>"}}'
+    assert json.loads(machines) == {
+        workflow: f"arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:holdfast-prod-{workflow}"
+        for workflow in WORKFLOWS
+    }
+    assert json.loads(tools) == deployed
 
 
 def test_the_end_of_an_execution_and_the_clock_wake_recover(production: Assembly) -> None:
@@ -209,7 +225,8 @@ def test_the_end_of_an_execution_and_the_clock_wake_recover(production: Assembly
     assert rules["holdfast-prod-sweep"]["ScheduleExpression"] == "rate(5 minutes)"
     assert set(pattern["detail"]["status"]) == {"FAILED", "TIMED_OUT", "ABORTED"}
     assert [engine.text(arn) for arn in pattern["detail"]["stateMachineArn"]] == [
-        "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:holdfast-prod-refund"
+        f"arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:stateMachine:holdfast-prod-{workflow}"
+        for workflow in WORKFLOWS
     ]
 
 
@@ -217,8 +234,7 @@ ALARMS = {
     *(f"holdfast-prod-{name}-errors" for name in FUNCTIONS),
     "holdfast-prod-deliver-dead-letters",
     "holdfast-prod-deliver-lag",
-    "holdfast-prod-refund-executions-failed",
-    "holdfast-prod-refund-executions-timed-out",
+    *(f"holdfast-prod-{workflow}-executions-{ending}" for workflow in WORKFLOWS for ending in ("failed", "timed-out")),
     "holdfast-prod-api-server-errors",
 }
 

@@ -82,6 +82,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table waits": GET,
         "data key through dynamodb": KEY_TO_WRITE,
         "machine refund": ANSWER,
+        "machine vendor_payment": ANSWER,
     },
     "perform": {
         "table heads": READ,
@@ -91,14 +92,22 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "data key through dynamodb": KEY_TO_WRITE,
         "seal key": {"kms:VerifyMac"},
         "function tool-issue_refund": {"lambda:InvokeFunction"},
+        "function tool-read_vendor": {"lambda:InvokeFunction"},
+        "function tool-reserve_budget": {"lambda:InvokeFunction"},
+        "function tool-release_budget": {"lambda:InvokeFunction"},
+        "function tool-create_payment": {"lambda:InvokeFunction"},
+        "function tool-cancel_payment": {"lambda:InvokeFunction"},
+        "function tool-notify_vendor": {"lambda:InvokeFunction"},
     },
     "deliver": {
         "outbox stream": {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
         "*": {"dynamodb:ListStreams"},
         "table outbox": GET | {"dynamodb:DeleteItem"},
         "table tokens": GET,
+        "table waits": GET,
         "data key through dynamodb": KEY_TO_WRITE,
         "machine refund": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
+        "machine vendor_payment": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
         "event bus": {"events:PutEvents"},
         "dead letters": {"sqs:SendMessage"},
         "timers wai_*": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
@@ -123,8 +132,27 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "data key through dynamodb": KEY_TO_WRITE,
         "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
         "executions of refund": {"states:DescribeExecution"},
+        "executions of vendor_payment": {"states:DescribeExecution"},
     },
     "tool-issue_refund": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    "tool-read_vendor": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    "tool-reserve_budget": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    "tool-release_budget": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    "tool-create_payment": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    "tool-cancel_payment": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    "tool-notify_vendor": {
         "secret payments-api-key": {"secretsmanager:GetSecretValue"},
     },
 }

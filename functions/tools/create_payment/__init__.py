@@ -1,0 +1,1 @@
+"""Pay a vendor."""

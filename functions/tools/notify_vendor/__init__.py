@@ -1,0 +1,1 @@
+"""Tell a vendor about a payment."""

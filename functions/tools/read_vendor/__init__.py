@@ -1,0 +1,1 @@
+"""Read a vendor from the vendor master."""

@@ -1,0 +1,1 @@
+"""Give reserved budget back."""

@@ -1,0 +1,1 @@
+"""Set money of a budget aside."""
