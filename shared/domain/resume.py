@@ -51,8 +51,8 @@ from shared.domain.steps import plan, take
 from shared.domain.wait import WaitStatus
 from shared.domain.workflow import AskModel, Compensate, PerformAction, Review, Step, Workflow
 
-# One pass of the hub adds at most 14 events to an execution's history, which ends at 25,000 (Step Functions quota).
-HOPS_MAX: Final = 1_500
+# An execution's history ends at 25,000 events. A pass of the hub that uses up every retry adds some 75 of them.
+HOPS_MAX: Final = 300
 # Wake-ups in a row that moved nothing. The longest legal story of one action, every attempt and look-up killed and
 # paused for, stays below; past it something keeps failing before it can be counted anywhere else (B63).
 IDLE_MAX: Final = 60
