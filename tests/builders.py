@@ -155,7 +155,7 @@ def a_wait(
         answered_by=("refund_approver",),
         rule=rule,
         opened_at=now,
-        deadline_at=now + rule.deadline_after,
+        deadline_at=rule.deadline_at(now),
     )
 
 

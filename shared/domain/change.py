@@ -169,7 +169,7 @@ def open_wait(
         answered_by=answered_by,
         rule=rule,
         opened_at=ground.now,
-        deadline_at=ground.now + rule.deadline_after,
+        deadline_at=rule.deadline_at(ground.now),
     )
     execution = task.execution.model_copy(update={"waits": (*task.execution.waits, wait.pending())})
     return replace(

@@ -1,6 +1,6 @@
 """Waits: what for, which, until when, and who is next. Nothing waits without all four."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -14,6 +14,8 @@ from shared.domain.records import Record
 STATE_TIMEOUT_MARGIN: Final = timedelta(minutes=5)
 # Step Functions keeps an execution for a year at most; the net may not be longer than a state can wait.
 WAIT_SECONDS_MAX: Final = 99_999_999
+# Whenever a wait opens, the rungs that are counted from it are in the same order.
+_ANY_OPENING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class WaitKind(StrEnum):
@@ -48,16 +50,32 @@ class OnDeadline(StrEnum):
 
 
 class Rung(Record):
-    """One step of an escalation ladder, counted from the opening of the wait."""
+    """One step of an escalation ladder: so long after the opening of the wait, or at an instant.
 
-    after_seconds: Annotated[int, Field(ge=1)]
+    An instant is what a workflow computes where business days or a local time count. It is computed once, when the wait
+    opens, and stored with it: later changes of calendars and clocks do not move it.
+    """
+
+    after_seconds: Annotated[int, Field(ge=1)] | None = None
+    at: Instant | None = None
     do: OnDeadline
     to: Name
+
+    @model_validator(mode="after")
+    def _one_time(self) -> "Rung":
+        if (self.after_seconds is None) == (self.at is None):
+            msg = "a rung has one time: so long after the opening, or an instant"
+            raise ValueError(msg)
+        return self
 
     @property
     def ends(self) -> bool:
         """Whether this rung ends the wait."""
         return self.do not in {OnDeadline.REMIND, OnDeadline.ESCALATE}
+
+    def acts_at(self, opened_at: datetime) -> datetime:
+        """The instant at which the rung acts. One that has passed when the wait opens acts at once (B49)."""
+        return self.at if self.at is not None else opened_at + timedelta(seconds=self.after_seconds or 0)
 
 
 class WaitRule(Record):
@@ -67,7 +85,10 @@ class WaitRule(Record):
 
     @model_validator(mode="after")
     def _ordered_and_ending(self) -> "WaitRule":
-        times = [rung.after_seconds for rung in self.ladder]
+        if len({rung.at is None for rung in self.ladder}) > 1:
+            msg = "a ladder is counted from the opening of its wait, or goes by instants, and never mixes the two"
+            raise ValueError(msg)
+        times = [rung.acts_at(_ANY_OPENING) for rung in self.ladder]
         if times != sorted(set(times)):
             msg = "a ladder climbs in time: each rung later than the one before"
             raise ValueError(msg)
@@ -76,10 +97,9 @@ class WaitRule(Record):
             raise ValueError(msg)
         return self
 
-    @property
-    def deadline_after(self) -> timedelta:
-        """How long the wait may last."""
-        return timedelta(seconds=self.ladder[-1].after_seconds)
+    def deadline_at(self, opened_at: datetime) -> datetime:
+        """The instant at which a wait that opens now has to have been answered."""
+        return self.ladder[-1].acts_at(opened_at)
 
 
 class PendingWait(Record):
@@ -124,7 +144,7 @@ class Wait(Record):
     def next_rung_at(self) -> datetime:
         """The instant at which the next rung acts."""
         rung = self.rule.ladder[min(self.rung, len(self.rule.ladder) - 1)]
-        return self.opened_at + timedelta(seconds=rung.after_seconds)
+        return rung.acts_at(self.opened_at)
 
     def pending(self) -> PendingWait:
         """The part that the checkpoint keeps."""

@@ -34,7 +34,7 @@ def quarantine_task(key: TaskKey, version: int, reason: str, tasks: Records) -> 
         answered_by=("operator",),
         rule=REVIEW_WAIT,
         opened_at=now,
-        deadline_at=now + REVIEW_WAIT.deadline_after,
+        deadline_at=REVIEW_WAIT.deadline_at(now),
     )
     alarm = PublishEvent(
         event="task.quarantined",

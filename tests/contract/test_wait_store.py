@@ -1,8 +1,11 @@
 """The contract of `WaitStore`, on the fake and on DynamoDB Local. The commit's contract says how waits come and end."""
 
-from shared.domain.wait import WaitKind
+from datetime import timedelta
+
+from shared.domain.wait import OnDeadline, Rung, WaitKind, WaitRule
 from tests.builders import a_checkpoint, a_commit, a_task_key, a_wait
 from tests.contract.stores import Stores
+from tests.fakes.clock import NOON
 
 
 def test_a_wait_is_found_by_what_the_outside_knows(stores: Stores, tenant: str) -> None:
@@ -16,6 +19,20 @@ def test_a_wait_is_found_by_what_the_outside_knows(stores: Stores, tenant: str) 
     assert found == wait
     assert found.owner == wait.owner
     assert found.next_rung_at == wait.next_rung_at
+
+
+def test_a_ladder_of_instants_is_stored_as_it_was_computed(stores: Stores, tenant: str) -> None:
+    """I1: an instant that a workflow computed comes back to the millisecond, and no rung is counted from anything."""
+    key = a_task_key(tenant=tenant)
+    ends_at = NOON + timedelta(days=7, milliseconds=1)
+    rule = WaitRule(ladder=(Rung(at=ends_at, do=OnDeadline.EXPIRE, to="hr_lead"),))
+    wait = a_wait(key, correlation_id="packet-1").model_copy(update={"rule": rule, "deadline_at": ends_at})
+    stores.records.commit(a_commit(a_checkpoint(key), opened=[wait]))
+
+    found = stores.waits.get(tenant, "packet-1")
+
+    assert found == wait
+    assert found.next_rung_at == ends_at
 
 
 def test_nobody_waits_for_an_unheard_of_correlation(stores: Stores, tenant: str) -> None:

@@ -46,7 +46,7 @@ def test_a_ladder_may_end_in_three_ways(end: OnDeadline) -> None:
     """The last rung expires the task, fails it, or hands it to a person."""
     rule = WaitRule(ladder=(REMIND, ESCALATE, EXPIRE.model_copy(update={"do": end})))
 
-    assert rule.deadline_after == timedelta(seconds=30)
+    assert rule.deadline_at(NOON) == NOON + timedelta(seconds=30)
 
 
 @pytest.mark.parametrize("field", ["kind", "correlation_id", "request_version", "rule", "deadline_at", "answered_by"])
@@ -96,3 +96,55 @@ def test_a_missed_deadline_still_gives_the_machine_a_valid_timeout(late_by: time
 def test_the_longest_wait_fits_into_a_state() -> None:
     """The service accepts no longer timeout than this."""
     assert state_timeout_seconds(NOON + timedelta(days=5_000), now=NOON) == WAIT_SECONDS_MAX
+
+
+FRIDAY_FIVE = NOON + timedelta(days=7, hours=3)
+
+
+def test_a_rung_may_name_an_instant() -> None:
+    """I1: where business days or a local time count, the workflow computes the instant, and the wait keeps that one."""
+    rule = WaitRule(
+        ladder=(
+            Rung(at=FRIDAY_FIVE, do=OnDeadline.ESCALATE, to="lead"),
+            Rung(at=FRIDAY_FIVE + timedelta(days=3), do=OnDeadline.EXPIRE, to="lead"),
+        )
+    )
+    wait = a_wait().model_copy(update={"rule": rule, "deadline_at": rule.deadline_at(NOON)})
+
+    for opened_at in (NOON, NOON + timedelta(seconds=7), NOON + timedelta(days=40)):
+        opened = wait.model_copy(update={"opened_at": opened_at})
+        assert opened.next_rung_at == FRIDAY_FIVE
+        assert rule.deadline_at(opened_at) == FRIDAY_FIVE + timedelta(days=3)
+    assert WaitRule.model_validate_json(rule.model_dump_json()) == rule
+
+
+@pytest.mark.parametrize(
+    "times",
+    [{}, {"after_seconds": 10, "at": FRIDAY_FIVE}, {"at": FRIDAY_FIVE.replace(tzinfo=None)}, {"at": "Friday"}],
+    ids=["none", "two", "no offset", "a word"],
+)
+def test_a_rung_has_exactly_one_time(times: dict[str, object]) -> None:
+    """B50: a time that could mean two instants, or none, is no time."""
+    with pytest.raises(ValidationError):
+        Rung.model_validate({"do": OnDeadline.REMIND, "to": "approver", **times})
+
+
+@pytest.mark.parametrize(
+    "ladder",
+    [
+        (REMIND, Rung(at=FRIDAY_FIVE, do=OnDeadline.EXPIRE, to="lead")),
+        (
+            Rung(at=FRIDAY_FIVE, do=OnDeadline.REMIND, to="lead"),
+            Rung(at=FRIDAY_FIVE, do=OnDeadline.EXPIRE, to="lead"),
+        ),
+        (
+            Rung(at=FRIDAY_FIVE, do=OnDeadline.REMIND, to="lead"),
+            Rung(at=FRIDAY_FIVE - timedelta(hours=1), do=OnDeadline.EXPIRE, to="lead"),
+        ),
+    ],
+    ids=["mixed", "two at once", "out of order"],
+)
+def test_instants_climb_too_and_are_not_mixed(ladder: tuple[Rung, ...]) -> None:
+    """B15: whether one rung comes before another never depends on when the wait opens."""
+    with pytest.raises(ValidationError):
+        WaitRule(ladder=ladder)
