@@ -7,12 +7,12 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from functions.api.call import call_in
-from functions.api.incoming import read_json
 from functions.api.operations import OPERATIONS, methods_at
 from functions.api.problems import explain
 from functions.api.rendering import rendered_problem
 from functions.api.routes import approvals, description, tasks
 from shared.runtime.api import HttpError
+from shared.runtime.strict_json import read_json
 
 application: Final = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=read_json)
 application.include_router(tasks.router)

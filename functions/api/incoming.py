@@ -1,13 +1,11 @@
-"""Taking in a request before anything trusts it: size, encoding, media type, and JSON with one meaning only."""
+"""Taking in a request before anything trusts it: size, encoding and media type."""
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from shared.domain.canonical import INTEGER_MAX
 from shared.domain.errors import InvalidRequest, RequestTooLarge
 from shared.runtime.api import HttpError
 
@@ -35,31 +33,6 @@ def take_in(event: Mapping[str, Any]) -> dict[str, Any]:
             msg = "a JSON object is expected as the body"
             raise InvalidRequest(msg)
     return taken
-
-
-def read_json(text: str) -> Any:  # noqa: ANN401 - validated by the route's model next
-    """Parse JSON strictly: no repeated names, no floats, no NaN, no integer that loses digits, no broken text.
-
-    Raises:
-        InvalidRequest: the text is not such JSON.
-    """
-    try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_float=_refuse_float,
-            parse_constant=_refuse_float,
-            parse_int=_integer,
-        )
-        # Text that cannot be encoded could be neither digested nor stored; escapes can smuggle it in.
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        msg = "the body holds text that is not valid Unicode"
-        raise InvalidRequest(msg) from error
-    except (ValueError, RecursionError) as error:
-        msg = "the body is not JSON"
-        raise InvalidRequest(msg) from error
-    return value
 
 
 def _single_headers(event: Mapping[str, Any]) -> dict[str, str]:
@@ -99,24 +72,3 @@ def _require_json(content_type: str) -> None:
     if media_type.strip() != _MEDIA_TYPE or charset not in {"", "charset=utf-8"}:
         msg = f"the body has to be {_MEDIA_TYPE} in UTF-8"
         raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", msg)
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        msg = "the body names a field twice"
-        raise InvalidRequest(msg)
-    return result
-
-
-def _refuse_float(_text: str) -> NoReturn:
-    msg = "numbers in the body have to be whole; amounts are in minor units"
-    raise InvalidRequest(msg)
-
-
-def _integer(text: str) -> int:
-    # Far shorter than what Python refuses to convert, far longer than what is exact.
-    if len(text) > len(str(INTEGER_MAX)) + 1 or abs(int(text)) > INTEGER_MAX:
-        msg = "a number in the body is too large to be exact"
-        raise InvalidRequest(msg)
-    return int(text)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_scheduler import EventBridgeSchedulerClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_stepfunctions import SFNClient
 
 
@@ -62,6 +63,8 @@ LIMITS: Final = {
     "events": Limits(read_seconds=3, attempts=2),
     # Setting a timer by its name is harmless twice.
     "scheduler": Limits(read_seconds=3, attempts=2),
+    # Reading changes nothing. A sender waits, and comes again after a 503.
+    "secretsmanager": Limits(read_seconds=2, attempts=2),
 }
 
 
@@ -118,6 +121,13 @@ def eventbridge() -> "EventBridgeClient":
 def scheduler() -> "EventBridgeSchedulerClient":
     """Return the client of the timers."""
     client: EventBridgeSchedulerClient = _client("scheduler")
+    return client
+
+
+@cache
+def secretsmanager() -> "SecretsManagerClient":
+    """Return the client of the secret store."""
+    client: SecretsManagerClient = _client("secretsmanager")
     return client
 
 

@@ -6,6 +6,7 @@ EngineError(code, disposition)
 │                                          ActionInFlight
 ├ Redecide  facts moved; back to the gates StaleVersion ApprovalVoid EvidenceStale WaitSettled LeaseLost
 ├ Retry     same input, same key, later    LeaseHeld Throttled DependencyTimeout ModelUnavailable SealUnavailable
+│                                          SecretsUnavailable
 ├ Park      a person or a clock moves it   GateFailed CheckpointQuarantined OutcomeUnknown AuthorityUnreadable
 └ Crash     our bug, page someone          InvariantBroken
 """
@@ -187,6 +188,12 @@ class SealUnavailable(Retry):
     """The key service could not be asked; that is no verdict about the seal."""
 
     code = "seal_unavailable"
+
+
+class SecretsUnavailable(Retry):
+    """The secret store could not be asked, or holds something unreadable; that is no verdict about a signature."""
+
+    code = "secrets_unavailable"
 
 
 class Park(EngineError):

@@ -149,6 +149,12 @@ class ToolFunctions(BaseModel):
     tool_functions: Json[dict[str, str]]
 
 
+class WebhookSecrets(BaseModel):
+    """How the names of signing secrets begin."""
+
+    webhook_secret_prefix: Text
+
+
 class Oidc(BaseModel):
     """Whose tokens are accepted, and for which application."""
 
@@ -192,3 +198,7 @@ class DeadlineSettings(Settings, CommitTables):
 
 class RecoverSettings(Settings, CommitTables, StateMachines):
     """What `recover` is told."""
+
+
+class WebhookSettings(Settings, CommitTables, WebhookSecrets):
+    """What `webhook` is told."""

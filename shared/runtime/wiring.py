@@ -18,12 +18,14 @@ from shared.usecases.engine import (
     RecoverDeps,
     Rights,
     WakeDeps,
+    WebhookDeps,
 )
 
 if TYPE_CHECKING:
     from shared.adapters.dynamodb.transaction import TaskTables
     from shared.ports.artifacts import Artifacts
     from shared.ports.model import Model
+    from shared.ports.signing_secrets import SigningSecrets
     from shared.runtime.settings import CommitTables
 
 
@@ -38,6 +40,14 @@ class ProposeParts:
 
     artifacts: "Artifacts"
     model: "Model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookParts:
+    """What taking in a delivery needs."""
+
+    deps: WebhookDeps
+    secrets: "SigningSecrets"
 
 
 @cache
@@ -199,6 +209,32 @@ def recover() -> RecoverDeps:
         tasks=_records(_commit_tables(settings), settings.seal_key_id),
         executions=StepFunctionsExecutions(stepfunctions(), settings.state_machine_arns),
         outbox=DynamoOutbox(dynamodb(), settings.outbox_table),
+    )
+
+
+@cache
+def webhook() -> WebhookParts:
+    """Wire `webhook`."""
+    import time
+
+    from shared.adapters.aws import dynamodb, secretsmanager
+    from shared.adapters.dynamodb.inbox import DynamoInbox
+    from shared.adapters.dynamodb.wait_store import DynamoWaitStore
+    from shared.adapters.secretsmanager.signing_secrets import SecretsManagerSigningSecrets
+    from shared.runtime.observability import alarm
+    from shared.runtime.settings import WebhookSettings
+
+    settings = WebhookSettings.read()
+    return WebhookParts(
+        deps=WebhookDeps(
+            tasks=_records(_commit_tables(settings), settings.seal_key_id),
+            waits=DynamoWaitStore(dynamodb(), settings.waits_table),
+            inbox=DynamoInbox(dynamodb(), settings.inbox_table),
+            alarm=alarm,
+        ),
+        secrets=SecretsManagerSigningSecrets(
+            secretsmanager(), settings.webhook_secret_prefix, clock=time.monotonic, report=alarm
+        ),
     )
 
 

@@ -18,6 +18,7 @@ FUNCTION_SECONDS = {
     "stepfunctions": 10,
     "events": 30,
     "scheduler": 30,
+    "secretsmanager": 15,
 }
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from functions.api.incoming import BODY_BYTES_MAX, read_json, take_in
+from functions.api.incoming import BODY_BYTES_MAX, take_in
 from shared.domain.errors import InvalidRequest, RequestTooLarge
 from shared.runtime.api import HttpError
+from shared.runtime.strict_json import read_json
 
 
 def an_event(body: str | None, *, encoded: bool = False, **headers: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What outside systems send to us, signed."""
