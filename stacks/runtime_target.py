@@ -19,9 +19,6 @@ DEPENDENCIES: Final = REPOSITORY / ".build" / "dependencies"
 # Kept out of every bundle: what the interpreter makes and what only tests read.
 NOT_DEPLOYED: Final = ("**/__pycache__", "**/*.py[cod]", "**/tests", "**/.lock", "**/.DS_Store")
 
-# Files of installed packages that only serve a browser: the API describes itself as JSON and has no page to show.
-NOT_NEEDED: Final = ("**/swagger_ui/*.js", "**/swagger_ui/*.css")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeTarget:
@@ -68,6 +65,4 @@ def dependency_code(target: RuntimeTarget) -> lambda_.Code:
     if not (target.dependencies / "python").is_dir():
         message = f"{target.dependencies.relative_to(REPOSITORY)} is missing: run `make setup` first"
         raise FileNotFoundError(message)
-    return lambda_.Code.from_asset(
-        str(target.dependencies), ignore_mode=IgnoreMode.GIT, exclude=[*NOT_DEPLOYED, *NOT_NEEDED]
-    )
+    return lambda_.Code.from_asset(str(target.dependencies), ignore_mode=IgnoreMode.GIT, exclude=[*NOT_DEPLOYED])

@@ -27,13 +27,16 @@ TARGETS: Final[Mapping[str, Sequence[str]]] = {
 # cloud; wheels for this machine's architecture weigh what they weigh.
 CLOUD_BYTES_MAX: Final = 27_000_000
 
-# Never read by a running function: sources and stubs of compiled modules, bills of materials, installer's notes.
+# Never read by a running function: sources and stubs of compiled modules, bills of materials, installer's notes, and
+# what only serves a browser, as the API describes itself as JSON and has no page to show.
 # Licences and METADATA stay: the first are owed, the second is looked up at run time.
 _UNUSED_FILES: Final = (
     "*.c",
     "*.h",
     "*.pyi",
     "*.pyc",
+    "swagger_ui/*.js",
+    "swagger_ui/*.css",
     "*.dist-info/RECORD",
     "*.dist-info/INSTALLER",
     "*.dist-info/REQUESTED",

@@ -115,6 +115,7 @@ def test_trimming_keeps_code_licences_and_metadata(tmp_path: Path) -> None:
         "a-1.dist-info/RECORD",
         "a-1.dist-info/sboms/a.json",
         "a-stubs/a.pyi",
+        "a/swagger_ui/page.min.js",
     ]
     for name in [*kept, *gone]:
         path = tmp_path / name
