@@ -13,6 +13,7 @@ from benchmarks.meter import as_json
 from benchmarks.refund import measure_refund
 from benchmarks.weight import measure_bundle, measure_imports
 from local.dynamodb_local import running
+from shared.runtime.observability import logger
 from tests.contract.tables import create_tables
 
 LATEST: Final = Path(__file__).parent / "latest.json"
@@ -27,12 +28,14 @@ def main() -> int:
         "--turns", type=int, nargs="+", default=[10, 100, 1_000, 5_000], help="lengths of the long task"
     )
     options = parser.parse_args()
+    # Thousands of steps are played; what each of them logs is for an operator.
+    logger.setLevel("WARNING")
     with running("bench") as database:
         client = database.client()
         create_tables(client)
-        refund = measure_refund(client)
+        refund = measure_refund(client, database.client())
         _print("One approved refund, counted from the real calls", refund)
-        growth = measure_growth(database.client(), turns=options.turns)
+        growth = measure_growth(database.client(), database.client(), turns=options.turns)
     _print_growth(growth)
     imports = measure_imports()
     _print("Importing and wiring each function", imports)

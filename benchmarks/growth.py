@@ -18,7 +18,6 @@ from shared.domain.status import Status
 from shared.domain.workflow import AskModel, Finish, PerformAction, Stage, Step, TaskView, Tool, Workflow
 from shared.usecases.start_task import StartTask, start_task
 from tests.contract.stores import real_stores
-from tests.contract.tables import table_name
 from tests.fakes.calls import Calls
 from tests.fakes.clock import FakeIds
 from tests.fakes.downstream import Downstream
@@ -90,9 +89,9 @@ def conversation(turns: int) -> Workflow:
     )
 
 
-def measure_growth(client: DynamoDBClient, *, turns: Sequence[int]) -> list[dict[str, Any]]:
+def measure_growth(client: DynamoDBClient, observer: DynamoDBClient, *, turns: Sequence[int]) -> list[dict[str, Any]]:
     """Run one task of the greatest length and return, at each length asked for, what a turn and a resume cost."""
-    talk = _Talk(client, max(turns))
+    talk = _Talk(client, observer, max(turns))
     wanted = {n: Reading() for n in turns}
     for turn in range(1, max(turns) + 1):
         if turn + AVERAGED in wanted or (turn == 1 and any(n <= AVERAGED for n in wanted)):
@@ -106,7 +105,7 @@ def measure_growth(client: DynamoDBClient, *, turns: Sequence[int]) -> list[dict
 class _Talk:
     """One conversation under way, measured."""
 
-    def __init__(self, client: DynamoDBClient, turns: int) -> None:
+    def __init__(self, client: DynamoDBClient, observer: DynamoDBClient, turns: int) -> None:
         stores = real_stores(client)
         self.stores = stores
         self.resumes: dict[int, Reading] = {}
@@ -120,7 +119,7 @@ class _Talk:
         self.machine = Machine(
             self._world, Calls(), process=measured_process(stores), workflows={workflow.name: workflow}
         )
-        self._meter = Meter(client, probe_table=table_name("leases"), probe_key={"task": {"S": "probe-2"}})
+        self._meter = Meter(client, observer)
         started = start_task(
             StartTask(
                 principal=Principal(ref=CLERK, tenant="acme", roles=frozenset({"reader"})),

@@ -27,24 +27,28 @@ if TYPE_CHECKING:
 
     from shared.domain.authority import Principal
 
-# As long as a Cognito pool's are: they are in every checkpoint.
+# As long as a Cognito pool's, a key's and a model's are: they are in every checkpoint.
 _ISSUER = "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_A1b2C3d4E"
+KEY_ID = "1b6f0a3e-58c7-4d2e-9f41-c0a7d5e8b312"
+MODEL_ID = "amazon.nova-pro-v1:0"
 CLERK = PrincipalRef(issuer=_ISSUER, subject="7f3e2a10-4c55-4b8e-9a6f-0d1e2f3a4b5c")
 MANAGER = PrincipalRef(issuer=_ISSUER, subject="0a1b2c3d-5e6f-4708-91a2-b3c4d5e6f708")
 REQUEST: Final[dict[str, str | int]] = {"amount_minor": 45_000, "currency": "EUR", "order_reference": "ord-1001"}
 
 
-def measure_refund(client: DynamoDBClient) -> dict[str, Any]:
+def measure_refund(client: DynamoDBClient, observer: DynamoDBClient) -> dict[str, Any]:
     """Run one refund of 450.00 from request to closed and return its counts."""
     stores = real_stores(client)
     stores.back_door.grant(CLERK, tenant="acme", roles={"refund_clerk"})
     stores.back_door.grant(MANAGER, tenant="acme", roles={"refund_approver"})
     world, calls = World(), Calls()
+    world.seal_keys.by_id = {KEY_ID: b"a key for measuring"}
+    world.seal_keys.current = KEY_ID
     world.downstreams["issue_refund"] = Downstream()
     world.model.always = proposes("issue_refund", {**REQUEST})
     authoriser = CedarAuthoriser(discover(), audit=_fail)
-    machine = Machine(world, calls, process=measured_process(stores), authoriser=authoriser)
-    meter = Meter(client, probe_table=table_name("leases"), probe_key={"task": {"S": "probe"}})
+    machine = Machine(world, calls, process=measured_process(stores), authoriser=authoriser, model_id=MODEL_ID)
+    meter = Meter(client, observer)
 
     started = start_task(
         StartTask(
@@ -76,6 +80,9 @@ def measure_refund(client: DynamoDBClient) -> dict[str, Any]:
         "store_calls": read.calls_in_all,
         "store_calls_by_operation": dict(sorted(read.calls.items())),
         "write_units": read.write_units,
+        "write_units_by_table": {
+            table.removeprefix(table_name("")): units for table, units in sorted(read.write_units_by_table.items())
+        },
         "read_units": read.read_units,
         "store_bytes_sent": read.bytes_sent,
         "store_bytes_received": read.bytes_received,
