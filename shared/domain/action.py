@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
-from shared.domain.canonical import Json, digest
+from shared.domain.canonical import Json, canonical, digest
 from shared.domain.identity import Name, Reference, TaskId, TenantId
 from shared.domain.instants import Instant
 from shared.domain.records import Record
@@ -22,6 +22,9 @@ DISPATCH_ATTEMPTS_MAX: Final = 3
 LOOKUPS_MAX: Final = 5
 # Longer than the function that holds it may live (20 s), so that a lapsed lease means a dead worker.
 ACTION_LEASE: Final = timedelta(seconds=25)
+# What is kept of a provider's answer: a sentence, and a handful of facts. The rest is the provider's to keep.
+REASON_CHARACTERS_MAX: Final = 300
+FACTS_BYTES_MAX: Final = 2_000
 # The first pause before an unclear outcome is looked at again; it doubles with every try.
 RETRY_PAUSE: Final = timedelta(seconds=5)
 RETRY_PAUSE_MAX: Final = timedelta(minutes=15)
@@ -126,7 +129,7 @@ class ToolReply(Record):
     """
 
     outcome: ToolOutcome
-    reference: str | None = None
+    reference: Annotated[str, Field(max_length=200)] | None = None
     facts: Arguments = Field(default_factory=dict)
     reason: str = ""
 
@@ -239,7 +242,28 @@ def settlement_of(reply: ToolReply, row: ActionRow, *, asked: Verb) -> Settlemen
     if asked is Verb.SEND and definite and row.effect is not EffectClass.READ and _sent_before(row):
         # The answer speaks of this attempt alone; an earlier one under the same key may have arrived and acted.
         status = ActionStatus.OUTCOME_UNKNOWN
-    return Settlement(status=status, reference=reply.reference, facts=dict(reply.facts), reason=reply.reason)
+    return Settlement(
+        status=status,
+        reference=reply.reference,
+        facts=_storable(reply.facts),
+        reason=reply.reason[:REASON_CHARACTERS_MAX],
+    )
+
+
+def _storable(facts: Arguments) -> Arguments:
+    """Keep of a provider's facts what a checkpoint can hold; too much of them, or what has no one form, is left out.
+
+    What happened has happened: no detail of it may keep it from being written down.
+    """
+    kept: Arguments = {}
+    for name, value in facts.items():
+        try:
+            fits = len(canonical({**kept, name: value})) <= FACTS_BYTES_MAX
+        except ValueError:
+            continue
+        if fits:
+            kept[name] = value
+    return kept
 
 
 def _sent_before(row: ActionRow) -> bool:

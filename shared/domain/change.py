@@ -154,9 +154,14 @@ def open_wait(
     ground: Ground,
     correlation_id: str | None = None,
 ) -> Change:
-    """Open a wait bound to this version; its correlation id is unguessable unless the outside world has one already."""
+    """Open a wait bound to this version; its correlation id is unguessable unless the outside world has one already.
+
+    No wait outlasts the task's own deadline, but those that end a task: a review, and the approval of an undo.
+    """
     task = change.task
     wait_id = ground.new_id("wai")
+    ends_a_task = kind is WaitKind.REVIEW or task.execution.ending is not None
+    own_deadline = rule.deadline_at(ground.now)
     wait = Wait(
         tenant=task.security.tenant,
         task_id=task.task_id,
@@ -169,7 +174,7 @@ def open_wait(
         answered_by=answered_by,
         rule=rule,
         opened_at=ground.now,
-        deadline_at=rule.deadline_at(ground.now),
+        deadline_at=own_deadline if ends_a_task else min(own_deadline, task.business.deadline_at),
     )
     execution = task.execution.model_copy(update={"waits": (*task.execution.waits, wait.pending())})
     return replace(

@@ -16,7 +16,7 @@ from shared.domain.checkpoint import Checkpoint, Fact
 from shared.domain.directive import unsettled_action
 from shared.domain.status import Status
 from shared.domain.steps import plan, take
-from shared.domain.wait import OnDeadline, PendingWait, Wait, WaitStatus
+from shared.domain.wait import OnDeadline, PendingWait, Wait, WaitKind, WaitStatus
 from shared.domain.workflow import Compensate, Review
 
 _ENDS = {OnDeadline.EXPIRE: Status.EXPIRED, OnDeadline.FAIL: Status.FAILED}
@@ -31,7 +31,7 @@ def act_on_rung(task: Checkpoint, wait: Wait, ground: Ground) -> Change | None:
     if pending is None or wait.status is not WaitStatus.OPEN or ground.now < wait.next_rung_at:
         return None
     rung = wait.rule.ladder[wait.rung]
-    if rung.ends:
+    if rung.ends or ground.now >= pending.deadline_at:
         return end_wait(task, pending, ground)
     words = {OnDeadline.REMIND: "reminded", OnDeadline.ESCALATE: "escalated to"}
     event = {OnDeadline.REMIND: "wait.reminded", OnDeadline.ESCALATE: "task.escalated"}[rung.do]
@@ -53,7 +53,9 @@ def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
     if unsettled_action(task) is not None:
         return take(Review(stage=stage, reason=task.business.because), change, ground)
     change = expire_approval(change, wait.correlation_id)
-    if wait.ends_by is OnDeadline.PROCEED and task.execution.ending is None:
+    # The task's own deadline came first: whatever the ladder would have done, the task is over.
+    over = ground.now >= task.business.deadline_at and wait.kind is not WaitKind.REVIEW
+    if wait.ends_by is OnDeadline.PROCEED and task.execution.ending is None and not over:
         change = _noted(change, wait)
         return take(plan(change, ground), change, ground)
     change = void_approvals(change)
@@ -61,7 +63,7 @@ def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
         # The unanswered question was about an undo: go on with what else can be undone.
         return take(plan(change, ground), change, ground)
     change = _noted(change, wait)
-    status = _ENDS.get(wait.ends_by)
+    status = Status.EXPIRED if over else _ENDS.get(wait.ends_by)
     if status is None:
         return take(Review(stage=stage, reason=because), change, ground)
     return take(Compensate(stage=stage, status=status, outcome=because), change, ground)

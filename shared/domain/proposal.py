@@ -10,6 +10,18 @@ from shared.domain.records import Record
 REFUSALS_MAX: Final = 2
 STOP_TOOL_USE: Final = "tool_use"
 STOP_MAX_TOKENS: Final = "max_tokens"
+# How a turn can end without a proposal. Only these words are repeated in reasons; anything else might be anybody's.
+_STOPS_WITHOUT_TOOL: Final = frozenset(
+    {
+        "end_turn",
+        "stop_sequence",
+        "guardrail_intervened",
+        "content_filtered",
+        "malformed_model_output",
+        "malformed_tool_use",
+        "model_context_window_exceeded",
+    }
+)
 
 
 class ObjectRef(Record):
@@ -60,9 +72,8 @@ def read_proposal(residue: Residue, permitted: frozenset[str]) -> Proposal | Ref
     if residue.stop_reason == STOP_MAX_TOKENS:
         return Refusal(reason="the answer was cut off at the token limit", worth_asking_again=True)
     if residue.stop_reason != STOP_TOOL_USE:
-        return Refusal(
-            reason=f"the model proposed no action (stop reason {residue.stop_reason[:40]})", worth_asking_again=True
-        )
+        said = residue.stop_reason if residue.stop_reason in _STOPS_WITHOUT_TOOL else "unknown"
+        return Refusal(reason=f"the model proposed no action (stop reason {said})", worth_asking_again=True)
     if len(residue.tool_uses) != 1:
         return Refusal(reason=f"{len(residue.tool_uses)} actions were proposed at once", worth_asking_again=True)
     use = residue.tool_uses[0]

@@ -380,6 +380,8 @@ def _reconcile(s: Situation, action: Action, row: ActionRow, reason: str) -> Mov
 def _next_step(s: Situation) -> Move:
     step = s.workflow.next_step(s.workflow.view(s.task, now=s.now))
     business = s.task.business
+    if isinstance(step, AskModel) and s.task.attempts.turns >= s.workflow.turns_max:
+        return _review(s, 7, f"{s.task.attempts.turns} model turns have not brought this task to an end")
     if isinstance(step, AskModel) and (step.stage, Status.READY) == (business.stage, business.status):
         return Move(gate=7, reason="a proposal is due", directive=directive_for(s.task, now=s.now), ask=step)
     return _step(s, 7, begin(s.task, because=_reason_of(step), ground=s.ground), step)
@@ -390,6 +392,9 @@ def _plan(s: Situation, gate: int, change: Change) -> Move:
 
 
 def _step(s: Situation, gate: int, change: Change, step: Step) -> Move:
+    if isinstance(step, AskModel) and change.task.attempts.turns >= s.workflow.turns_max:
+        reason = f"{change.task.attempts.turns} model turns have not brought this task to an end"
+        step = Review(stage=change.task.business.stage, reason=reason)
     ask = step if isinstance(step, AskModel) else None
     return _committed(s, gate, take(step, change, s.ground), ask=ask)
 

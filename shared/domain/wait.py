@@ -142,9 +142,9 @@ class Wait(Record):
 
     @property
     def next_rung_at(self) -> datetime:
-        """The instant at which the next rung acts."""
+        """The instant at which the next rung acts: its own, or the deadline if that comes first."""
         rung = self.rule.ladder[min(self.rung, len(self.rule.ladder) - 1)]
-        return rung.acts_at(self.opened_at)
+        return min(rung.acts_at(self.opened_at), self.deadline_at)
 
     def pending(self) -> PendingWait:
         """The part that the checkpoint keeps."""

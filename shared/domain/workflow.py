@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from shared.domain.action import Action, ActionSpec, Arguments, EffectClass, EffectRules
 from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus
-from shared.domain.canonical import short_digest
+from shared.domain.canonical import canonical, short_digest
 from shared.domain.checkpoint import Checkpoint, Fact
 from shared.domain.errors import IllegalTransition, InvalidRequest
 from shared.domain.proposal import Proposal
@@ -66,10 +66,22 @@ class Tool:
         try:
             valid = self.arguments.model_validate(dict(arguments), strict=True)
         except ValidationError as error:
-            fields = ", ".join(sorted({".".join(map(str, e["loc"])) or "(all)" for e in error.errors()}))
-            msg = f"{self.name}: unusable arguments: {fields}"
+            msg = f"{self.name}: unusable arguments: {', '.join(sorted(self._faulty_fields(error)))}"
             raise InvalidRequest(msg) from error
-        return ActionSpec(tool=self.name, arguments=valid.model_dump(mode="json"))
+        try:
+            spec = ActionSpec(tool=self.name, arguments=valid.model_dump(mode="json"))
+            canonical(spec.as_json())
+        except ValueError as error:
+            msg = f"{self.name}: arguments that have no one form"
+            raise InvalidRequest(msg) from error
+        return spec
+
+    def _faulty_fields(self, error: ValidationError) -> set[str]:
+        # Arguments are a model's words; only names that are ours are repeated, because this ends in the record (M5).
+        named = (str(fault["loc"][0]) if fault["loc"] else "" for fault in error.errors())
+        return {
+            name if name in self.arguments.model_fields else "a field that the tool does not have" for name in named
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +259,8 @@ class Workflow:
     answers: Mapping[str, type[BaseModel]] = field(default_factory=dict)
     # Who may answer each input wait.
     input_roles: Mapping[str, str] = field(default_factory=dict)
+    # Model turns in all, over the whole life of a task: what a loop of proposals may cost before a person looks.
+    turns_max: int = 500
     # The request field that carries outside words; it is stored as evidence and never enters the record.
     untrusted_field: str | None = None
 
@@ -275,6 +289,19 @@ class Workflow:
     def prompt(self) -> str:
         """The hash of the workflow's instructions."""
         return short_digest("prompt", dict(self.prompts))
+
+    def misfit(self, task: Checkpoint) -> str | None:
+        """Say what of a stored task this release of the workflow no longer knows, or None if it can go on."""
+        if task.business.stage not in self.stages:
+            return f"no stage {task.business.stage}"
+        gone = next((a.spec.tool for a in task.execution.actions if a.spec.tool not in self.tools), None)
+        if gone is not None:
+            return f"no tool {gone}"
+        try:
+            self.request.model_validate(task.business.request, strict=False)
+        except ValidationError:
+            return "another form of request"
+        return None
 
     def permit_stage(self, before: str, after: str) -> str:
         """Return `after` if the workflow's table has that edge; staying is always allowed.

@@ -68,8 +68,10 @@ def verify_stored(stored: Stored, deps: Records) -> Loaded:
         raise Untrusted(head, "the sealed record belongs to another task or version")
     if head_columns(task) != head.columns:
         raise Untrusted(head, "the head's columns differ from the sealed record")
-    if task.business.workflow not in deps.workflows:
-        raise Untrusted(head, "this release has no such workflow")
+    workflow = deps.workflows.get(task.business.workflow)
+    misfit = "no such workflow" if workflow is None else workflow.misfit(task)
+    if misfit is not None:
+        raise Untrusted(head, f"this release has {misfit}")
     return Loaded(task=task, seal=sealed.seal)
 
 

@@ -54,6 +54,12 @@ class ErrandArguments(Record):
     memo: Annotated[str, Field(max_length=100)] | None = None
 
 
+class ErrandAnswer(Record):
+    """What is answered to every wait of an errand."""
+
+    agreed: bool
+
+
 class UndoArguments(Record):
     """What an undo needs to know."""
 
@@ -153,6 +159,8 @@ def an_errand(
         task_deadline=task_deadline,
         next_step=_next_step(things),
         judge=_judge(tools),
+        answers={thing.name: ErrandAnswer for thing in things if isinstance(thing, WaitFor)},
+        input_roles={thing.name: "clerk" for thing in things if isinstance(thing, WaitFor) and thing.person},
     )
 
 
@@ -217,7 +225,7 @@ def _do(thing: Do, stage: str, view: TaskView) -> Step | None:
 
 
 def _wait_for(thing: WaitFor, stage: str, view: TaskView) -> Step | None:
-    if view.happened(f"{thing.name}_answered"):
+    if view.happened(thing.name):
         return None
     if thing.person:
         return AwaitInput(stage=stage, name=thing.name, role="clerk", wait=thing.ladder)

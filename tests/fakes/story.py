@@ -156,6 +156,14 @@ class Story:
 
     def amend(self, *, by: PrincipalRef = CLERK, request_version: int | None = None, **fields: object) -> TaskSummary:
         """Amend the request and let the machine go on."""
+        amended = self.amend_quietly(by=by, request_version=request_version, **fields)
+        self.machine.settle()
+        return amended
+
+    def amend_quietly(
+        self, *, by: PrincipalRef = CLERK, request_version: int | None = None, **fields: object
+    ) -> TaskSummary:
+        """Amend, and leave the machine where it is."""
         task = self.task
         command = AmendTask(
             principal=self.person(by),
@@ -163,9 +171,7 @@ class Story:
             request=dict(task.business.request) | fields,
             request_version=request_version or task.business.request_version,
         )
-        amended = amend_task(command, self.machine.api())
-        self.machine.settle()
-        return amended
+        return amend_task(command, self.machine.api())
 
     def cancel(self, *, by: PrincipalRef = CLERK) -> TaskSummary:
         """Cancel and let the machine go on."""

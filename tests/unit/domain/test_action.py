@@ -7,7 +7,9 @@ import pytest
 from shared.domain.action import (
     ACTION_LEASE,
     DISPATCH_ATTEMPTS_MAX,
+    FACTS_BYTES_MAX,
     LOOKUPS_MAX,
+    REASON_CHARACTERS_MAX,
     RETRY_PAUSE,
     RETRY_PAUSE_MAX,
     SETTLED,
@@ -25,6 +27,7 @@ from shared.domain.action import (
     retry_pause,
     settlement_of,
 )
+from shared.domain.canonical import canonical
 from tests.builders import an_action_row
 from tests.fakes.clock import NOON
 
@@ -173,6 +176,26 @@ def test_done_is_done(asked: Verb) -> None:
     settled = settlement_of(reply, a_row(), asked=asked)
 
     assert (settled.status, settled.reference, settled.facts) == (ActionStatus.DONE, "R-1", {"paid_minor": 450})
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"id": 2**60},
+        {"note": "\ud800"},
+        {"text": "x" * 60_000},
+        {f"field_{number}": "x" * 50 for number in range(500)},
+    ],
+    ids=["number beyond exact", "half a character", "a document", "too many"],
+)
+def test_no_detail_of_an_answer_can_keep_it_from_being_recorded(facts: Arguments) -> None:
+    """B07 and B59: a provider's odd facts are left out; that the effect has happened is written down."""
+    reply = ToolReply(outcome=ToolOutcome.DONE, reference="R-1", facts={"paid_minor": 450, **facts}, reason="r" * 9_000)
+    settled = settlement_of(reply, a_row(), asked=Verb.SEND)
+
+    assert (settled.status, settled.reference, settled.facts["paid_minor"]) == (ActionStatus.DONE, "R-1", 450)
+    assert len(canonical(dict(settled.facts))) <= FACTS_BYTES_MAX
+    assert len(settled.reason) <= REASON_CHARACTERS_MAX
 
 
 def test_what_was_never_sent_may_be_sent() -> None:
