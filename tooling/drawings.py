@@ -134,6 +134,28 @@ def routes() -> str:
     return table(("operation", "what it does", "answers, beside 400, 401, 403, 500, 503"), rows)
 
 
+def events() -> str:
+    """List the business events with the fields that each brings beside the envelope's."""
+    from shared.domain.events import EVENTS
+
+    rows = []
+    for name, form in EVENTS.items():
+        fields = ", ".join(f"`{field}`" for field in form.model_fields)
+        rows.append((f"`{name}`", str(form.schema_version), first_line(form.__doc__), fields))
+    return table(("event", "form", "what it says", "`detail` holds"), rows)
+
+
+def people() -> str:
+    """List who can log in to a local AWS."""
+    from local.people import PEOPLE
+
+    rows = [
+        (f"`{each.name}`", each.tenant, ", ".join(f"`{role}`" for role in sorted(each.roles)), each.may)
+        for each in PEOPLE.values()
+    ]
+    return table(("name", "tenant", "roles", "may"), rows)
+
+
 def records() -> str:
     """List the record tables with their keys."""
     from stacks.records import RECORD_KINDS

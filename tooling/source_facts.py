@@ -13,7 +13,6 @@ from tooling.steps import ROOT
 
 # A comment of one or more lines that ends on the line above a constant.
 _COMMENT: Final = re.compile(r"^# ?(.*)$")
-_EVENT: Final = re.compile(r"[a-z]+\.[a-z_]+")
 
 
 def authority() -> str:
@@ -38,19 +37,6 @@ def alarms() -> str:
             because = next(keyword.value for keyword in node.keywords if keyword.arg == "because")
             rows.append((f"`{_text(node.args[0])}`", _text(because)))
     return table(("alarm (after `holdfast-<stage>-`)", "what it tells"), sorted(rows))
-
-
-def events() -> str:
-    """List the business events that commits publish, with the fields that each brings beside the common ones."""
-    fields: dict[str, set[str]] = {}
-    for folder in ("shared/domain", "shared/usecases"):
-        for path in sorted((ROOT / folder).glob("*.py")):
-            for function in ast.walk(_tree(path)):
-                if isinstance(function, ast.FunctionDef):
-                    for name, brought in _published(function):
-                        fields.setdefault(name, set()).update(brought)
-    rows = [(f"`{name}`", ", ".join(f"`{field}`" for field in sorted(brought))) for name, brought in fields.items()]
-    return table(("event", "`detail` holds, beside `workflow` and `stage`"), sorted(rows))
 
 
 def limits() -> str:
@@ -119,24 +105,3 @@ def _text(node: ast.expr) -> str:
     if isinstance(node, ast.FormattedValue):
         return f"<{ast.unparse(node.value)}>"
     return ast.unparse(node)
-
-
-def _published(function: ast.FunctionDef) -> Iterator[tuple[str, set[str]]]:
-    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-        given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        called = getattr(call.func, "id", "")
-        if called == "publish" and len(call.args) == len(("change", "event")):
-            # A name that is looked up first stands somewhere in the same function.
-            named = call.args[1] if isinstance(call.args[1], ast.Constant) else function
-            for name in _event_names(named):
-                yield name, set(given)
-        if called == "PublishEvent" and "event" in given:
-            detail = given.get("detail")
-            keys = detail.keys if isinstance(detail, ast.Dict) else []
-            for name in _event_names(given["event"]):
-                yield name, {str(key.value) for key in keys if isinstance(key, ast.Constant)}
-
-
-def _event_names(node: ast.AST) -> list[str]:
-    texts = [str(each.value) for each in ast.walk(node) if isinstance(each, ast.Constant)]
-    return [text for text in texts if _EVENT.fullmatch(text)]
