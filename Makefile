@@ -69,9 +69,10 @@ check: setup ## Lint, format, types, import contracts, and a synth without findi
 	cdk synth --strict --quiet --no-notices --context sandbox=true --output .build/cdk-check
 
 .PHONY: format
-format: setup ## Rewrite the sources as the formatter wants them
+format: setup ## Rewrite the sources as the formatter wants them, and what is drawn from them in the documentation
 	ruff check --fix-only --quiet .
 	ruff format .
+	python -m tooling.documentation
 
 .PHONY: test
 test: setup $(SUITES:%=test-%) ## Run every suite, the cheap ones first
