@@ -70,8 +70,15 @@ def _answer(command: AnswerInput, deps: ApiDeps) -> TaskSummary:
 
 
 def _require_right(principal: Principal, task: Checkpoint, wait: PendingWait, deps: ApiDeps) -> None:
-    role = deps.tasks.workflows[task.business.workflow].input_roles.get(wait.name, "")
-    resource = resource_of(task).model_copy(update={"required_role": role, "requester_excluded": False})
-    ruling = deps.rights.authoriser.rule(Question(principal=principal, operation=Operation.ANSWER, resource=resource))
+    workflow = deps.tasks.workflows[task.business.workflow]
+    role = workflow.input_roles.get(wait.name, "")
+    ruling = deps.rights.authoriser.rule(
+        Question(
+            principal=principal,
+            operation=Operation.ANSWER,
+            resource=resource_of(task).model_copy(update={"required_role": role, "requester_excluded": False}),
+            attributes=workflow.attributes(task.business.request),
+        )
+    )
     if not ruling.allowed:
         raise NotAuthorised(ruling.reason)

@@ -22,22 +22,29 @@ def load_permitted(
         TaskNotFound, NotAuthorised, Untrusted, SealUnavailable.
     """
     loaded = load_task(task_key(principal.tenant, task_id), tasks)
-    require(principal, operation, loaded.task, rights=rights)
+    require(principal, operation, loaded.task, tasks.workflows[loaded.task.business.workflow], rights=rights)
     return loaded
 
 
-def require(principal: Principal, operation: Operation, task: Checkpoint, *, rights: Rights) -> None:
+def require(
+    principal: Principal, operation: Operation, task: Checkpoint, workflow: Workflow, *, rights: Rights
+) -> None:
     """Check a right on a task.
 
     Raises:
         TaskNotFound: the principal may not even read it.
         NotAuthorised: the principal may read it, and may not do this.
     """
-    resource = resource_of(task)
-    ruling = rights.authoriser.rule(Question(principal=principal, operation=operation, resource=resource))
+    question = Question(
+        principal=principal,
+        operation=operation,
+        resource=resource_of(task),
+        attributes=workflow.attributes(task.business.request),
+    )
+    ruling = rights.authoriser.rule(question)
     if ruling.allowed:
         return
-    readable = rights.authoriser.rule(Question(principal=principal, operation=Operation.READ, resource=resource))
+    readable = rights.authoriser.rule(question.model_copy(update={"operation": Operation.READ}))
     if not readable.allowed:
         msg = "no such task"
         raise TaskNotFound(msg)

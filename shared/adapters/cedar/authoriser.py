@@ -13,7 +13,9 @@ from shared.domain.errors import InvariantBroken
 from shared.domain.workflow import Workflow
 
 # What the schema gives the workflow's attributes to. Other operations are asked without them.
-_ABOUT_ATTRIBUTES: Final = frozenset({Operation.START, Operation.DECIDE, Operation.DISPATCH})
+_ABOUT_ATTRIBUTES: Final = frozenset(
+    {Operation.START, Operation.READ, Operation.DECIDE, Operation.ANSWER, Operation.DISPATCH}
+)
 _DETAIL_CHARACTERS_MAX: Final = 500
 
 
@@ -148,6 +150,7 @@ def _context(question: Question, loaded: PolicySet) -> dict[str, object]:
 def _principal_attributes(principal: Principal) -> dict[str, object]:
     attributes: dict[str, object] = {
         "tenant": principal.tenant,
+        "subject": principal.ref.subject,
         "roles": sorted(principal.roles),
         "groups": sorted(principal.groups),
     }

@@ -126,3 +126,51 @@ def test_looking_like_the_owner_is_not_being_the_owner(impostor: PrincipalRef, b
     ruling = bench.authoriser().rule(a_question(Op.READ, who=impostor, roles=frozenset()))
 
     assert not ruling.allowed
+
+
+ANSWERING = (
+    '@id("employees-answer-about-themselves")\n'
+    'permit (principal, action in [Action::"read", Action::"answer"], resource)\n'
+    "when { context.currency == principal.subject };"
+)
+
+
+@pytest.mark.parametrize(
+    ("required_role", "subject", "allowed"),
+    [
+        ("employee", "EUR", True),
+        ("employee", "USD", False),
+        ("employee", "eur", False),
+        ("hr_clerk", "EUR", False),
+        ("", "EUR", False),
+    ],
+)
+def test_only_the_role_that_a_question_asks_for_answers(
+    required_role: str, subject: str, allowed: bool, bench: Bench
+) -> None:
+    """A3: a policy that lets a person answer does not reach questions to another role, nor those about another person.
+
+    The test's refund is about the person whose subject is its currency.
+    """
+    question = a_question(
+        Op.ANSWER,
+        roles=frozenset({"employee"}),
+        who=PrincipalRef(issuer=ISSUER, subject=subject),
+        required_role=required_role,
+    )
+
+    assert bench.authoriser(ANSWERING).rule(question).allowed is allowed
+    assert bench.audited == []
+
+
+def test_a_task_can_be_shown_to_whom_it_is_about(bench: Bench) -> None:
+    """A2: reading is asked with what the task is about, so a workflow can keep others of the same role out."""
+    authoriser = bench.authoriser(ANSWERING)
+
+    def may_read(subject: str) -> bool:
+        return authoriser.rule(
+            a_question(Op.READ, roles=frozenset(), who=PrincipalRef(issuer=ISSUER, subject=subject))
+        ).allowed
+
+    assert may_read("EUR")
+    assert not may_read("USD")
