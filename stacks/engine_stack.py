@@ -5,6 +5,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from shared.workflows.registry import discover
 from stacks.alarms import Alarms
 from stacks.functions.api import ApiFunction
 from stacks.functions.deadline import DeadlineFunction
@@ -19,6 +20,7 @@ from stacks.identity import Identity, People
 from stacks.model import Model
 from stacks.python_function import Workshop
 from stacks.references import DataReferences
+from stacks.retention import require_retention
 from stacks.runtime_target import RuntimeTarget, dependency_code, packages
 from stacks.stage import Stage
 from stacks.workflow import EngineParts
@@ -32,6 +34,7 @@ class EngineStack(Stack):
         super().__init__(
             scope, stage.stack("Engine"), description=f"Holdfast {stage.name}: functions and task machines"
         )
+        require_retention(discover().values())
         data = DataReferences.of(self, stage)
         model = Model(model_id=str(self.node.get_context("model_id")))
         workshop = self._workshop(stage)
