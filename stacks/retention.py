@@ -1,7 +1,8 @@
 """Retention against waiting: nothing that a task may still need is purged before the longest legal task is over."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from shared.domain.steps import REVIEW_WAIT
 from shared.domain.workflow import Workflow
@@ -9,10 +10,13 @@ from shared.usecases.open_wait import TOKEN_KEPT
 from shared.usecases.receive_event import EARLY_KEPT
 from shared.usecases.start_task import START_KEY_KEPT
 
+# A review's ladder counts from its opening, whenever that is.
+_ANY_DAY: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
 
 def longest_task(workflows: Iterable[Workflow]) -> timedelta:
     """How long a task may live: the longest deadline of a workflow, and a review that nobody answers."""
-    review = timedelta(seconds=REVIEW_WAIT.ladder[-1].after_seconds)
+    review = REVIEW_WAIT.deadline_at(_ANY_DAY) - _ANY_DAY
     return max(workflow.task_deadline for workflow in workflows) + review
 
 
