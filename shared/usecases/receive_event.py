@@ -104,17 +104,23 @@ def _receive(tenant: str, event: SignedEvent, deps: WebhookDeps) -> Received:
         if known.digest == event.digest:
             return _received(Reception.DUPLICATE, loaded.task)
         return _contradiction(loaded.task, wait, event, deps, "this event id has said something else before")
-    pending = loaded.task.wait(wait.wait_id)
     if wait.status is not WaitStatus.OPEN:
         return _late(loaded.task, wait, event, deps)
+    return _in_time(loaded, wait, event, deps)
+
+
+def _in_time(loaded: Loaded, wait: Wait, event: SignedEvent, deps: WebhookDeps) -> Received:
+    pending = loaded.task.wait(wait.wait_id)
     if pending is None:
         # Somebody settled the wait between our two reads: what is true now is read again (B78).
         msg = "the wait was settled meanwhile"
         raise StaleVersion(msg)
     try:
         after = _answer(loaded, wait, pending, event, deps.tasks)
-    except (StaleApproval, DecisionClosed) as refused:
-        return _received(Reception.REFUSED, loaded.task, reason=refused.message)
+    except DecisionClosed as late:
+        return _contradiction(loaded.task, wait, event, deps, late.message)
+    except StaleApproval as stale:
+        return _received(Reception.REFUSED, loaded.task, reason=stale.message)
     return _received(Reception.ACCEPTED, after.task)
 
 
