@@ -52,8 +52,13 @@ def live_rights(
 
 def freeze_scopes(task: Checkpoint, action: Action | None) -> tuple[str, ...]:
     """The freezes that would stop this task now: everything, its tenant, its workflow, the tool it is about to use."""
-    scopes = ("all", f"tenant#{task.security.tenant}", f"workflow#{task.business.workflow}")
+    scopes = start_scopes(task.security.tenant, task.business.workflow)
     return scopes if action is None else (*scopes, f"tool#{action.spec.tool}")
+
+
+def start_scopes(tenant: str, workflow: str) -> tuple[str, ...]:
+    """The freezes that would stop a tenant's task of a workflow from starting."""
+    return ("all", f"tenant#{tenant}", f"workflow#{workflow}")
 
 
 def obstacle_to_sending(

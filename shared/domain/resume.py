@@ -297,7 +297,7 @@ def _judged(s: Situation, read: Proposal) -> Move:
         step = s.workflow.judge(s.workflow.view(s.task, now=s.now), read)
     except InvalidRequest as error:
         return _refused(s, Refusal(reason=error.message[:300], worth_asking_again=True))
-    if isinstance(step, PerformAction) and step.approval is not None:
+    if isinstance(step, PerformAction) and step.approval is not None and step.approval.status is ApprovalStatus.GRANTED:
         flaw = approval_flaw(s.task, step.approval, step.action, s.workflow, s.live.rights, now=s.now)
         if flaw is not None:
             return _review(s, 7, flaw)

@@ -8,7 +8,8 @@ from shared.domain.authority import Operation, Principal
 from shared.domain.canonical import digest
 from shared.domain.change import Change, Ground, stamps_of, start_run
 from shared.domain.checkpoint import Business, Checkpoint, Execution, RecentEvent, References, Security
-from shared.domain.errors import DuplicateEvent, InvalidRequest, KeyReused
+from shared.domain.dispatch import start_scopes
+from shared.domain.errors import DuplicateEvent, GateFailed, InvalidRequest, KeyReused
 from shared.domain.evidence import EvidenceRef
 from shared.domain.identity import PrincipalRef, TaskKey, task_key
 from shared.domain.seal import GENESIS
@@ -43,6 +44,7 @@ def start_task(command: StartTask, deps: ApiDeps) -> TaskSummary:
         InvalidRequest, RequestTooLarge: nothing was stored.
         NotAuthorised: the policies refuse.
         KeyReused: the same key came with another body.
+        GateFailed: a freeze stops new tasks here; nothing was stored.
         Retry: a store or the key service is out of reach; nothing was stored.
 
     If killed here:
@@ -63,6 +65,7 @@ def start_task(command: StartTask, deps: ApiDeps) -> TaskSummary:
         rights=deps.rights,
         attributes=workflow.attributes(form.record),
     )
+    _require_no_freeze(command.principal.tenant, workflow, deps)
     receipt = _receipt(command, form, deps)
     key = TaskKey(tenant=command.principal.tenant, task_id=receipt.task_id)
     change = _first_version(key, command.principal.ref, workflow, form, deps)
@@ -71,6 +74,13 @@ def start_task(command: StartTask, deps: ApiDeps) -> TaskSummary:
     except DuplicateEvent:
         return _answer_repeat(receipt, deps)
     return summarise(created.task, created=True)
+
+
+def _require_no_freeze(tenant: str, workflow: Workflow, deps: ApiDeps) -> None:
+    freeze = deps.rights.authority.read((), freezes=start_scopes(tenant, workflow.name)).freeze
+    if freeze is not None:
+        msg = f"frozen: {freeze}"
+        raise GateFailed(msg)
 
 
 def _receipt(command: StartTask, form: RequestForm, deps: ApiDeps) -> InboxRow:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from shared.domain.action import Action
+from shared.domain.approval import ApprovalStatus
 from shared.domain.change import Ground, begin, stamps_of
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.directive import Directive, Next, directive_for, unsettled_action, until
@@ -170,7 +171,13 @@ def _situation(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Situation:
 
 
 def _authority(task: Checkpoint, action: Action | None, deps: WakeDeps) -> AuthoritySnapshot:
-    approvers = tuple(p for a in task.security.approvals for p in a.approvers)
+    # Only approvals that something may still be done on: what they were used for long ago needs nobody's right.
+    in_use = [
+        a
+        for a in task.security.approvals
+        if a.status is ApprovalStatus.GRANTED or (action is not None and a.approval_id == action.approval_id)
+    ]
+    approvers = tuple(p for a in in_use for p in a.approvers)
     people = tuple(dict.fromkeys((task.business.owner, *approvers)))
     try:
         return deps.rights.authority.read(people, freezes=freeze_scopes(task, action))

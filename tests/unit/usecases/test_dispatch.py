@@ -203,6 +203,17 @@ def test_the_owner_is_asked_about_the_very_action() -> None:
     assert all(q.attributes["amount_minor"] == 45_000 for q in asked)
 
 
+def test_an_approval_that_was_used_long_ago_needs_nobody_s_right() -> None:
+    """B06: whoever approved an earlier action that is done may leave the company; the task goes on."""
+    story = run_errand(Do(tool=a_tool("pay_1"), rule=a_rule()), Do(tool=a_tool("pay_2"), rule=a_rule()))
+    story.decide()
+    story.world.authority.disable(MANAGER)
+
+    story.decide(by=SECOND_MANAGER)
+
+    assert story.status == "completed"
+
+
 @pytest.mark.parametrize("operation", ["", "   ", "acme", "acme:tsk_1:v1:1:issue_refund", "globex:x:v1:1:issue_refund"])
 def test_an_operation_that_the_record_does_not_name_is_refused(operation: str) -> None:
     """B27: without the right key nothing is done; there is no unprotected way."""
