@@ -60,16 +60,18 @@ class RecordKind:
 
 # The operators' queue: by tenant and status, oldest first.
 QUEUE: Final = Index(
-    name="queue", partition="queue", sort="since", shows=("workflow", "stage", "owner", "due_at", "version")
+    name="queue", partition="queue", sort="since", shows=("workflow", "stage", "owner", "due_at", "version", "reason")
 )
 # The sweep's list: only live tasks are in it, those that are due for a check-up first.
 WATCH: Final = Index(name="watch", partition="watch", sort="check_at")
+# What a task has waited for, the oldest first: for the few who look at a task that cannot be trusted.
+WAITS_OF_TASK: Final = Index(name="task", partition="task", sort="opened_at")
 
 RECORD_KINDS: Final = (
     # Progress: where each task stands. Written in one commit.
     RecordKind(name="heads", partition="task", indexes=(QUEUE, WATCH)),
     RecordKind(name="checkpoints", partition="task", sort=SortKey("version", NUMBER)),
-    RecordKind(name="waits", partition="correlation"),
+    RecordKind(name="waits", partition="correlation", indexes=(WAITS_OF_TASK,)),
     RecordKind(name="tokens", partition="wait", is_purged=True),
     RecordKind(name="actions", partition="task", sort=SortKey("operation")),
     RecordKind(name="inbox", partition="source", sort=SortKey("event_id"), is_purged=True),

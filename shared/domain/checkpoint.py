@@ -4,6 +4,7 @@ No bodies, no credentials, no free text written by a model or a stranger: those 
 """
 
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -29,6 +30,8 @@ CHECK_UP: Final = timedelta(minutes=15)
 WATCH_SHARDS: Final = tuple(f"live#{digit:x}" for digit in range(16))
 # A sentence says why; what is longer is evidence.
 BECAUSE_CHARACTERS_MAX: Final = 500
+# What the operators' queue shows of it.
+SHOWN_REASON_CHARACTERS_MAX: Final = 200
 # The window shows the last few events; everything older is in the append-only history.
 RECENT_MAX: Final = 6
 
@@ -53,10 +56,19 @@ class RecentEvent(Record):
     what: Annotated[str, Field(max_length=300)]
 
 
-class CancelRequest(Record):
-    """A request to stop: who, when, how far."""
+class CancelScope(StrEnum):
+    """How far a request to stop reaches."""
 
-    scope: Name
+    TASK = "task"
+    TOOL_CALL = "tool_call"
+    MODEL_TURN = "model_turn"
+    CHILD_TASKS = "child_tasks"
+
+
+class CancelRequest(Record):
+    """A request to stop: who, when, how far. It stands in the record until what is in flight has been found out."""
+
+    scope: CancelScope
     principal: PrincipalRef
     requested_at: Instant
 
@@ -98,6 +110,12 @@ class Execution(Record):
     ending: Ending | None = None
     # Why a person has to look as soon as nothing is in flight; set when an operator took the execution away.
     hold: Annotated[str, Field(max_length=300)] | None = None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the task is on its way to an end, whatever its workflow would do next."""
+        canceled = self.cancel is not None and self.cancel.scope is CancelScope.TASK
+        return canceled or self.ending is not None
 
 
 class References(Record):
@@ -152,6 +170,9 @@ class Checkpoint(Record):
     updated_at: Instant
     status_since: Instant
     previous_seal: str
+    # The version that this one is chained to, where that is not the one right before it: a release skips what it
+    # cannot trust.
+    follows: Annotated[int, Field(ge=1)] | None = None
 
     @property
     def key(self) -> TaskKey:
@@ -226,7 +247,14 @@ def head_columns(checkpoint: Checkpoint) -> dict[str, str | int]:
         columns["due_at"] = format_instant(min([*due, checkpoint.business.deadline_at]))
         columns["watch"] = watch_shard(key.task_id)
         columns["check_at"] = format_instant(_check_at(checkpoint))
+    if checkpoint.business.status in _NEEDS_A_REASON:
+        columns["reason"] = shown_reason(checkpoint.business.because)
     return columns
+
+
+def shown_reason(because: str) -> str:
+    """The part of a reason that the operators' queue shows."""
+    return because[:SHOWN_REASON_CHARACTERS_MAX]
 
 
 def watch_shard(task_id: str) -> str:
@@ -246,6 +274,8 @@ def _check_at(checkpoint: Checkpoint) -> datetime:
     return datetime.fromtimestamp((whole + 2) * CHECK_UP.total_seconds(), tz=UTC)
 
 
+# Where a queue without a reason would send its reader to every task in it.
+_NEEDS_A_REASON: Final = frozenset({Status.NEEDS_REVIEW, Status.OUTCOME_UNKNOWN})
 # What people and workflows put in: a value that is nothing is a value there, and part of a digest.
 _TYPED_VALUES: Final = frozenset({"request", "arguments", "values"})
 

@@ -95,7 +95,17 @@ NEXT: Final[Mapping[Status, frozenset[Status]]] = {
         Status.NEEDS_REVIEW,
         Status.QUARANTINED,
     },
-    Status.RESUME_VALIDATION: WAITING | _INTERRUPTS | {Status.READY, Status.COMPLETED, Status.FAILED},
+    # A released task may have been anywhere before: in doubt, or on its way to an end.
+    Status.RESUME_VALIDATION: WAITING
+    | _INTERRUPTS
+    | {
+        Status.READY,
+        Status.OUTCOME_UNKNOWN,
+        Status.COMPENSATING,
+        Status.COMPLETED,
+        Status.FAILED,
+        Status.CANCELED,
+    },
     Status.NEEDS_REVIEW: WAITING
     | _INTERRUPTS
     | {Status.READY, Status.OUTCOME_UNKNOWN, Status.COMPENSATING, Status.COMPLETED, Status.FAILED, Status.CANCELED},

@@ -37,6 +37,21 @@ class ActionLedger(Protocol):
             The row is in flight under a lease that lapses; nobody reads that as "it did not happen".
         """
 
+    def rows(self, key: TaskKey) -> tuple[ActionRow, ...]:
+        """Read all rows of a task, in the order of their versions."""
+
+    def renew(self, key: TaskKey, operation: str, *, fence: int, now: datetime) -> ActionRow:
+        """Give an unsettled operation its tries back, because a person has looked at it.
+
+        What was sent and when is kept: only the counts of attempts and look-ups begin again.
+
+        Raises:
+            LeaseLost: an attempt is at work on it, has claimed it since, or has settled it; nothing was changed.
+
+        If killed here:
+            The counts are new or old; renewing again is harmless.
+        """
+
     def settle(self, key: TaskKey, operation: str, settlement: Settlement, *, fence: int, now: datetime) -> ActionRow:
         """Write what is known and since when (``settled_at``, whatever the status), and end the lease.
 

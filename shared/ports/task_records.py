@@ -72,6 +72,8 @@ class QueueEntry:
     since: str
     due_at: str | None
     version: int
+    # Why a person has to look, where one has to.
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,29 @@ class TaskRecords(Protocol):
 
         Raises:
             StaleVersion: another commit came first.
+        """
+
+    def release(self, commit: Commit, *, quarantine: str) -> None:
+        """Write the commit that takes a task out of quarantine. Nothing else lifts the mark.
+
+        Args:
+            commit: `previous` is the head's version; the checkpoint's is a later one, further on than the next where
+                checkpoints lie beyond the head.
+            quarantine: the reason that the head has to be quarantined for.
+
+        Raises:
+            StaleVersion: the head is at another version, is not quarantined, or is so for another reason.
+            WaitSettled, ActionInFlight, InvariantBroken, Throttled: see `commit`.
+
+        If killed here:
+            All of it is stored or none of it. A lost reply is recognised by `attempt_id` and counts as success.
+        """
+
+    def checkpoint(self, key: TaskKey, version: int) -> SealedCheckpoint | None:
+        """Read one version as it is stored, whatever the head says. Whether to trust it is for its reader to find out.
+
+        Returns:
+            None if nothing is stored for this version.
         """
 
     def overdue(self, shard: str, *, before: datetime, limit: int) -> tuple[TaskKey, ...]:

@@ -12,7 +12,7 @@ from shared.domain.change import (
     stamps_of,
     void_approvals,
 )
-from shared.domain.checkpoint import CancelRequest
+from shared.domain.checkpoint import CancelRequest, CancelScope
 from shared.domain.errors import TaskClosed
 from shared.domain.status import Status
 from shared.domain.wait import WaitStatus
@@ -60,6 +60,6 @@ def _cancel(command: CancelTask, deps: ApiDeps) -> TaskSummary:
     change = begin(task, because=f"cancellation requested by {command.principal.ref.subject}", ground=ground)
     change = move_to(change, status=Status.CANCEL_REQUESTED, stage=task.business.stage, ground=ground)
     change = void_approvals(settle_waits(change, WaitStatus.VOID))
-    request = CancelRequest(scope="task", principal=command.principal.ref, requested_at=now)
+    request = CancelRequest(scope=CancelScope.TASK, principal=command.principal.ref, requested_at=now)
     change = set_execution(change, cancel=request)
     return summarise(commit_change(change, deps.tasks, previous=loaded).task)

@@ -246,6 +246,58 @@ def test_a_settlement_again_answers_what_is_stored(stores: Stores, key: TaskKey)
     assert _row(stores, row) == first
 
 
+@pytest.mark.parametrize("status", [ActionStatus.INTENT, ActionStatus.IN_FLIGHT, ActionStatus.OUTCOME_UNKNOWN])
+def test_an_operation_gets_its_tries_back(stores: Stores, key: TaskKey, status: ActionStatus) -> None:
+    """B63: a person's look renews what attempts may use up; what was sent, and when, stays on record."""
+    row = intend(stores, key, status=status, attempts=3, lookups=5, fence=8, first_sent_at=NOON, reason="no answer")
+
+    renewed = stores.ledger.renew(key, row.operation, fence=8, now=NOON)
+
+    assert renewed == row.model_copy(update={"attempts": 0, "lookups": 0})
+    assert stores.ledger.renew(key, row.operation, fence=8, now=NOON) == renewed == _row(stores, row)
+
+
+@pytest.mark.parametrize("status", sorted(SETTLED))
+def test_what_is_settled_has_no_tries_to_get_back(stores: Stores, key: TaskKey, status: ActionStatus) -> None:
+    """B17: nothing that a person does to the counts opens a known outcome again."""
+    row = intend(stores, key, status=status, attempts=3, fence=1)
+    with pytest.raises(LeaseLost):
+        stores.ledger.renew(key, row.operation, fence=1, now=NOON)
+    assert _row(stores, row) == row
+
+
+def test_an_operation_under_way_is_not_renewed(stores: Stores, key: TaskKey) -> None:
+    """B22: while an attempt holds the row, and after one took it over, a look that is older counts for nothing."""
+    row = intend(stores, key)
+    won(claim(stores, row))
+    for fence in (0, 1):
+        with pytest.raises(LeaseLost):
+            stores.ledger.renew(key, row.operation, fence=fence, now=NOON)
+
+    assert stores.ledger.renew(key, row.operation, fence=1, now=NOON + LEASE).attempts == 0
+
+
+def test_no_renewal_makes_a_row(stores: Stores, key: TaskKey) -> None:
+    """B64: an operation that is not there stays not there."""
+    stores.records.commit(a_commit(a_checkpoint(key)))
+    operation = an_action_row(key).operation
+    with pytest.raises(LeaseLost):
+        stores.ledger.renew(key, operation, fence=0, now=NOON)
+    assert stores.ledger.get(key, operation) is None
+
+
+def test_all_rows_of_a_task_are_listed(stores: Stores, key: TaskKey) -> None:
+    """B19: every operation a task ever intended, in the order of its versions, and no other task's."""
+    rows = [an_action_row(key, n, version=n, tool=tool) for n, tool in ((1, "notify"), (2, "pay"), (3, "mail"))]
+    other = a_task_key(2, tenant=key.tenant)
+    for version, row in enumerate(rows, start=1):
+        stores.records.commit(a_commit(a_checkpoint(key, version=version), attempt=version, intents=[row]))
+    stores.records.commit(a_commit(a_checkpoint(other), attempt=9, intents=[an_action_row(other)]))
+
+    assert stores.ledger.rows(key) == tuple(rows)
+    assert stores.ledger.rows(a_task_key(3, tenant=key.tenant)) == ()
+
+
 def test_of_many_claims_one_wins(stores: Stores, key: TaskKey) -> None:
     """B01, B22: sixteen attempts at once; one may send, fifteen see it at work, and one send is counted."""
     row = intend(stores, key)

@@ -1,11 +1,18 @@
 """The contract of `WaitStore`, on the fake and on DynamoDB Local. The commit's contract says how waits come and end."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from shared.domain.wait import OnDeadline, Rung, WaitKind, WaitRule
+from shared.adapters.dynamodb.items import text
+from shared.adapters.dynamodb.store_calls import StoreCalls
+from shared.domain.wait import OnDeadline, Rung, WaitKind, WaitRule, WaitSettlement, WaitStatus
 from tests.builders import a_checkpoint, a_commit, a_task_key, a_wait
-from tests.contract.stores import Stores
+from tests.contract.stores import Stores, real_stores
+from tests.contract.tables import table_name
 from tests.fakes.clock import NOON
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 
 def test_a_wait_is_found_by_what_the_outside_knows(stores: Stores, tenant: str) -> None:
@@ -52,3 +59,41 @@ def test_no_tenant_finds_anothers_wait(stores: Stores, tenant: str) -> None:
     assert theirs is not None
     assert (mine.tenant, theirs.tenant) == (tenant, f"{tenant}-b")
     assert stores.waits.get(f"{tenant}-c", "shared") is None
+
+
+def test_a_tasks_waits_are_found_by_their_task(stores: Stores, tenant: str) -> None:
+    """B19: what a task has waited for since an instant, settled or not, and nothing of another task or tenant."""
+    key, other = a_task_key(tenant=tenant), a_task_key(2, tenant=tenant)
+    early, at, late = (a_wait(key, n, now=NOON + timedelta(minutes=n)) for n in (1, 2, 3))
+    foreign = a_wait(other, 4, now=NOON + timedelta(minutes=3))
+    stranger = a_wait(a_task_key(tenant=f"{tenant}-b"), 5, now=NOON + timedelta(minutes=3))
+    stores.records.commit(a_commit(a_checkpoint(key), opened=[early, at, late]))
+    stores.records.commit(a_commit(a_checkpoint(other), opened=[foreign]))
+    stores.records.commit(a_commit(a_checkpoint(a_task_key(tenant=f"{tenant}-b")), opened=[stranger]))
+    end = WaitSettlement(
+        tenant=tenant, correlation_id=late.correlation_id, wait_id=late.wait_id, status=WaitStatus.VOID
+    )
+    stores.records.commit(a_commit(a_checkpoint(key, version=2), attempt=2, settled=[end]))
+
+    found = stores.waits.opened_since(key, NOON + timedelta(minutes=2))
+
+    assert [wait.wait_id for wait in found] == [at.wait_id, late.wait_id]
+    assert [wait.status for wait in found] == ["open", "void"]
+    assert stores.waits.opened_since(key, NOON + timedelta(minutes=4)) == ()
+
+
+def test_a_long_list_is_read_to_its_last_page(dynamodb: "DynamoDBClient", tenant: str) -> None:
+    """DynamoDB answers a query in pages; whoever asks for everything gets everything."""
+    key = a_task_key(tenant=tenant)
+    waits = [a_wait(key, n) for n in range(1, 8)]
+    real_stores(dynamodb).records.commit(a_commit(a_checkpoint(key), opened=waits))
+
+    items = StoreCalls(dynamodb).query_all(
+        TableName=table_name("waits"),
+        IndexName="task",
+        KeyConditionExpression="task = :task",
+        ExpressionAttributeValues={":task": text(key.key)},
+        Limit=3,
+    )
+
+    assert {item["correlation"]["S"] for item in items} == {f"{tenant}#{wait.correlation_id}" for wait in waits}

@@ -21,6 +21,21 @@ class FakeActionLedger:
         with self._calls.around("action_ledger.get"), self._world as world:
             return world.actions.get((key.key, operation))
 
+    def rows(self, key: TaskKey) -> tuple[ActionRow, ...]:
+        with self._calls.around("action_ledger.rows"), self._world as world:
+            mine = [row for (task, _), row in world.actions.items() if task == key.key]
+            return tuple(sorted(mine, key=lambda row: (row.version, row.operation)))
+
+    def renew(self, key: TaskKey, operation: str, *, fence: int, now: datetime) -> ActionRow:
+        with self._calls.around("action_ledger.renew"), self._world as world:
+            row = world.actions.get((key.key, operation))
+            leased = row is not None and row.lease_ends_at is not None and now < row.lease_ends_at
+            if row is None or row.fence != fence or row.status in SETTLED or leased:
+                raise LeaseLost("the operation is not as it was when somebody looked")
+            renewed = row.model_copy(update={"attempts": 0, "lookups": 0})
+            world.actions[key.key, operation] = renewed
+            return renewed
+
     def claim(
         self,
         key: TaskKey,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from shared.domain.action import ActionStatus
+from shared.domain.checkpoint import shown_reason
 from shared.domain.errors import (
     ActionInFlight,
     DuplicateEvent,
@@ -17,6 +18,7 @@ from shared.domain.errors import (
 from shared.domain.identity import TaskKey
 from shared.domain.instants import format_instant
 from shared.domain.outbox import Message, OutboxRow
+from shared.domain.seal import SealedCheckpoint
 from shared.domain.status import Status
 from shared.domain.wait import Wait, WaitStatus
 from shared.ports.inbox import InboxRow
@@ -43,6 +45,7 @@ class FakeTaskRecords:
     def commit(self, commit: Commit) -> None:
         with self._calls.around("task_records.commit"), self._world:
             _require_sound(commit)
+            _require_next_version(commit, may_skip=False)
             if self._is_ours(commit):
                 return
             self._require_new_event(commit)
@@ -53,6 +56,24 @@ class FakeTaskRecords:
             self._require_unsent(commit)
             self._require_unheard_of(commit)
             self._write(commit)
+
+    def release(self, commit: Commit, *, quarantine: str) -> None:
+        with self._calls.around("task_records.release"), self._world as world:
+            _require_sound(commit)
+            _require_next_version(commit, may_skip=True)
+            if self._is_ours(commit):
+                return
+            head = world.heads.get(commit.key.key)
+            if head is None or (head.version, head.quarantine) != (commit.previous, quarantine):
+                raise StaleVersion("the task is not quarantined as it was seen")
+            self._require_open_waits(commit)
+            self._require_unsent(commit)
+            self._require_unheard_of(commit)
+            self._write(commit)
+
+    def checkpoint(self, key: TaskKey, version: int) -> SealedCheckpoint | None:
+        with self._calls.around("task_records.checkpoint"), self._world as world:
+            return world.checkpoints.get((key.key, version))
 
     def quarantine(
         self, key: TaskKey, *, version: int, reason: str, review: Wait, messages: tuple[Message, ...], now: datetime
@@ -73,6 +94,7 @@ class FakeTaskRecords:
                 "queue": f"{key.tenant}#{Status.QUARANTINED}",
                 "since": f"{format_instant(now)}#{key.task_id}",
                 "due_at": format_instant(review.deadline_at),
+                "reason": shown_reason(reason),
             }
             world.heads[key.key] = replace(head, columns=columns, quarantine=reason)
             world.waits[where] = review
@@ -157,7 +179,7 @@ class FakeTaskRecords:
         world, task = self._world, commit.key.key
         known = (
             (task, commit.checkpoint.version) in world.checkpoints
-            or any((w.tenant, w.correlation_id) in world.waits for w in commit.opened)
+            or any(_stands_in_the_way(world.waits.get((w.tenant, w.correlation_id)), w) for w in commit.opened)
             or any((task, row.operation) in world.actions for row in commit.intents)
             or (task, commit.checkpoint.version, 0) in world.outbox
         )
@@ -191,7 +213,7 @@ class FakeTaskRecords:
 
 
 def _require_sound(commit: Commit) -> None:
-    key, version = commit.key, commit.checkpoint.version
+    key = commit.key
     foreign = (
         any((w.tenant, w.task_id) != (key.tenant, key.task_id) for w in commit.opened)
         or any((w.tenant, w.task_id) != (key.tenant, key.task_id) for w in commit.climbed)
@@ -201,13 +223,23 @@ def _require_sound(commit: Commit) -> None:
     )
     if foreign:
         raise InvariantBroken("a commit writes rows of its own task only")
-    if version != (commit.previous or 0) + 1 or commit.columns.get("version") != version:
-        raise InvariantBroken("the versions of a commit do not follow each other")
     waits = [w.correlation_id for w in commit.opened] + [s.correlation_id for s in commit.settled]
     waits += [w.correlation_id for w in commit.climbed]
     operations = [a.operation for a in commit.intents] + list(commit.withdrawn)
     if _has_repeats(waits) or _has_repeats(operations):
         raise InvariantBroken("a commit writes a row once")
+
+
+def _require_next_version(commit: Commit, *, may_skip: bool) -> None:
+    version, following = commit.checkpoint.version, (commit.previous or 0) + 1
+    follows = version >= following if may_skip else version == following
+    if not follows or commit.columns.get("version") != version:
+        raise InvariantBroken("the versions of a commit do not follow each other")
+
+
+def _stands_in_the_way(stored: Wait | None, opened: Wait) -> bool:
+    """A wait that is over makes room for the same task's next one for the same matter."""
+    return stored is not None and (stored.task_id != opened.task_id or stored.status is WaitStatus.OPEN)
 
 
 def _has_repeats(names: Iterable[str]) -> bool:
@@ -246,4 +278,5 @@ def _entry(head: Head, status: str) -> QueueEntry:
         since=str(columns["since"]).partition("#")[0],
         due_at=None if due_at is None else str(due_at),
         version=head.version,
+        reason=None if (reason := columns.get("reason")) is None else str(reason),
     )

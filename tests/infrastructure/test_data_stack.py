@@ -132,12 +132,19 @@ def indexes_of(assembly: Assembly, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def test_the_queue_index_holds_what_an_operator_lists(production: Assembly) -> None:
-    """O1: tasks by tenant and status in the order of their age, with workflow, stage, owner, due date and version."""
+    """O1: tasks by tenant and status in the order of their age, with whose they are, until when, and why."""
     queue = indexes_of(production, "heads")["queue"]
 
     assert [part["AttributeName"] for part in queue["KeySchema"]] == ["queue", "since"]
     assert queue["Projection"]["ProjectionType"] == "INCLUDE"
-    assert set(queue["Projection"]["NonKeyAttributes"]) == {"workflow", "stage", "owner", "due_at", "version"}
+    assert set(queue["Projection"]["NonKeyAttributes"]) == {
+        "workflow",
+        "stage",
+        "owner",
+        "due_at",
+        "version",
+        "reason",
+    }
 
 
 def test_the_watch_index_names_tasks_and_says_nothing_about_them(production: Assembly) -> None:
@@ -148,11 +155,19 @@ def test_the_watch_index_names_tasks_and_says_nothing_about_them(production: Ass
     assert watch["Projection"] == {"ProjectionType": "KEYS_ONLY"}
 
 
-def test_only_heads_are_listed(production: Assembly) -> None:
+def test_the_index_of_waits_names_them_and_says_nothing_about_them(production: Assembly) -> None:
+    """B19: what a distrusted task has waited for is found here, and has to be read itself."""
+    waits = indexes_of(production, "waits")["task"]
+
+    assert [part["AttributeName"] for part in waits["KeySchema"]] == ["task", "opened_at"]
+    assert waits["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+
+
+def test_nothing_else_is_listed(production: Assembly) -> None:
     """Every other kind is reached by its key alone."""
     indexed = {kind: set(indexes_of(production, kind)) for kind in TABLES}
 
-    assert indexed == {kind: {"queue", "watch"} if kind == "heads" else set() for kind in TABLES}
+    assert indexed == {kind: set() for kind in TABLES} | {"heads": {"queue", "watch"}, "waits": {"task"}}
 
 
 @pytest.mark.parametrize("what", BUCKETS)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 _UNSETTLED: Final = tuple(status for status in ActionStatus if status not in SETTLED)
+_UNSETTLED_NOW: Final = f"#status IN ({', '.join(f':{status}' for status in _UNSETTLED)})"
+_UNSETTLED_VALUES: Final = {f":{status}": text(status) for status in _UNSETTLED}
+_NOT_LEASED: Final = "(attribute_not_exists(lease_ends_at) OR lease_ends_at <= :now)"
 
 
 class DynamoActionLedger:
@@ -37,6 +40,45 @@ class DynamoActionLedger:
         item = self._calls.get(self._table, action_key(key, operation))
         return None if item is None else read_action(item)
 
+    def rows(self, key: TaskKey) -> tuple[ActionRow, ...]:
+        """See `ActionLedger.rows`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience.
+        """
+        items = self._calls.query_all(
+            TableName=self._table,
+            KeyConditionExpression="task = :task",
+            ExpressionAttributeValues={":task": text(key.key)},
+            ConsistentRead=True,
+        )
+        return tuple(sorted(map(read_action, items), key=lambda row: (row.version, row.operation)))
+
+    def renew(self, key: TaskKey, operation: str, *, fence: int, now: datetime) -> ActionRow:
+        """See `ActionLedger.renew`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience; renewing again is safe.
+        """
+        unclaimed_since = "fence = :fence"
+        try:
+            item = self._calls.update(
+                TableName=self._table,
+                Key=action_key(key, operation),
+                UpdateExpression="SET attempts = :none, lookups = :none",
+                ConditionExpression=f"{_UNSETTLED_NOW} AND {unclaimed_since} AND {_NOT_LEASED}",
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues={
+                    **_UNSETTLED_VALUES,
+                    ":fence": number(fence),
+                    ":none": number(0),
+                    ":now": instant(now),
+                },
+            )
+        except ConditionFailed as failed:
+            raise LeaseLost("the operation is not as it was when somebody looked") from failed
+        return read_action(item)
+
     def claim(
         self,
         key: TaskKey,
@@ -53,19 +95,17 @@ class DynamoActionLedger:
             Throttled, DependencyTimeout: no answer within our patience; if the claim was won, its lease lapses.
         """
         claim_id = self._ids.new("clm")
-        unsettled = f"#status IN ({', '.join(f':{status}' for status in _UNSETTLED)})"
         unclaimed_since = "fence = :expected"
-        not_leased = "(attribute_not_exists(lease_ends_at) OR lease_ends_at <= :now)"
         change, values = _counted(verb)
         try:
             item = self._calls.update(
                 TableName=self._table,
                 Key=action_key(key, operation),
                 UpdateExpression=f"SET fence = fence + :one, lease_ends_at = :lease, claim_id = :claim, {change}",
-                ConditionExpression=f"{unsettled} AND {unclaimed_since} AND {not_leased}",
+                ConditionExpression=f"{_UNSETTLED_NOW} AND {unclaimed_since} AND {_NOT_LEASED}",
                 ExpressionAttributeNames={"#status": "status"},
                 ExpressionAttributeValues={
-                    **{f":{status}": text(status) for status in _UNSETTLED},
+                    **_UNSETTLED_VALUES,
                     **values,
                     ":expected": number(expected_fence),
                     ":one": number(1),

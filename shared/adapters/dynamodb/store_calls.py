@@ -98,6 +98,21 @@ class StoreCalls:
         items: list[Item] = self._read(lambda: self._client.query(**request)).get("Items", [])
         return items
 
+    def query_all(self, **request: object) -> list[Item]:
+        """Run a query to its last page.
+
+        Raises:
+            Throttled, DependencyTimeout: a page was not answered within our patience.
+        """
+        items: list[Item] = []
+        after: Item | None = {}
+        while after is not None:
+            start = {"ExclusiveStartKey": after} if after else {}
+            reply = self._read(partial(self._client.query, **request, **start))
+            items.extend(reply.get("Items", []))
+            after = reply.get("LastEvaluatedKey")
+        return items
+
     def scan(self, **request: object) -> Iterator[list[Item]]:
         """Read a whole table page by page, strongly consistent.
 

@@ -78,6 +78,7 @@ def _entry(item: Item, status: str) -> QueueEntry:
         since=since,
         due_at=read_optional_text(item, "due_at"),
         version=read_number(item, "version"),
+        reason=read_optional_text(item, "reason"),
     )
 
 

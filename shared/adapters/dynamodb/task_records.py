@@ -78,7 +78,26 @@ class DynamoTaskRecords:
         Raises:
             DependencyTimeout: no answer, and the store could not be asked what came of it, or knows nothing of it yet.
         """
-        writes = writes_of(commit, self._tables)
+        self._write(commit, writes_of(commit, self._tables))
+
+    def release(self, commit: Commit, *, quarantine: str) -> None:
+        """See `TaskRecords.release`.
+
+        Raises:
+            DependencyTimeout: no answer, and the store could not be asked what came of it, or knows nothing of it yet.
+        """
+        self._write(commit, writes_of(commit, self._tables, lifts=quarantine))
+
+    def checkpoint(self, key: TaskKey, version: int) -> SealedCheckpoint | None:
+        """See `TaskRecords.checkpoint`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience.
+        """
+        item = self._calls.get(self._tables.checkpoints, checkpoint_key(key, version))
+        return None if item is None else read_checkpoint(item)
+
+    def _write(self, commit: Commit, writes: Sequence[Write]) -> None:
         try:
             self._calls.transact([write.request for write in writes], token=commit.attempt_id)
         except Cancelled as cancelled:

@@ -14,6 +14,7 @@ from shared.adapters.dynamodb.items import Item, instant, number, text
 from shared.adapters.dynamodb.outbox import outbox_item
 from shared.adapters.dynamodb.waits import wait_item, wait_key
 from shared.domain.action import ActionRow, ActionStatus
+from shared.domain.checkpoint import shown_reason
 from shared.domain.errors import InvariantBroken
 from shared.domain.identity import TaskKey
 from shared.domain.instants import format_instant
@@ -58,15 +59,19 @@ class Write:
     request: dict[str, Any]
 
 
-def writes_of(commit: Commit, tables: TaskTables) -> tuple[Write, ...]:
+def writes_of(commit: Commit, tables: TaskTables, *, lifts: str | None = None) -> tuple[Write, ...]:
     """Return everything that a commit writes, the head first.
+
+    Args:
+        lifts: the reason of the quarantine that a release takes the task out of; any other commit lifts none.
 
     Raises:
         InvariantBroken: the commit speaks of another task, skips a version, or writes a row twice.
     """
     _require_own_rows(commit)
+    _require_next_version(commit, may_skip=lifts is not None)
     writes = (
-        _head(commit, tables.heads),
+        _head(commit, tables.heads) if lifts is None else _released_head(commit, tables.heads, lifts),
         _put(Part.CHECKPOINT, tables.checkpoints, checkpoint_item(commit), unless_exists="task"),
         *_event(commit, tables),
         *(_opened(wait, tables) for wait in commit.opened),
@@ -103,7 +108,18 @@ def writes_of_quarantine(quarantine: Quarantine, tables: TaskTables) -> tuple[Wr
 
 
 def _opened(wait: Wait, tables: TaskTables) -> Write:
-    return _put(Part.OPENED, _named(tables.waits, "waits"), wait_item(wait), unless_exists="correlation")
+    first_time = "attribute_not_exists(correlation)"
+    # What the outside knows a matter by stays the same when the same task waits for it once more.
+    over = "task_id = :task_id AND #status <> :open"
+    return _write(
+        Part.OPENED,
+        "Put",
+        _named(tables.waits, "waits"),
+        Item=wait_item(wait),
+        ConditionExpression=f"{first_time} OR ({over})",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={":task_id": text(wait.task_id), ":open": text(WaitStatus.OPEN)},
+    )
 
 
 def _staged(row: OutboxRow, tables: TaskTables, now: datetime) -> Iterator[Write]:
@@ -122,7 +138,7 @@ def _mark(quarantine: Quarantine, table: str) -> Write:
         "Update",
         table,
         Key=head_key(key),
-        UpdateExpression="SET quarantine = :reason, #status = :status, #queue = :queue, "
+        UpdateExpression="SET quarantine = :reason, reason = :shown, #status = :status, #queue = :queue, "
         # No sweep looks after it any more: a person does.
         "since = :since, due_at = :due_at REMOVE watch, check_at",
         ConditionExpression=f"{this_version} AND {not_yet}",
@@ -130,6 +146,7 @@ def _mark(quarantine: Quarantine, table: str) -> Write:
         ExpressionAttributeValues={
             ":version": number(quarantine.version),
             ":reason": text(quarantine.reason),
+            ":shown": text(shown_reason(quarantine.reason)),
             ":status": text(status),
             ":queue": text(f"{key.tenant}#{status}"),
             ":since": text(f"{format_instant(quarantine.now)}#{key.task_id}"),
@@ -154,6 +171,23 @@ def _head(commit: Commit, table: str) -> Write:
         ConditionExpression=f"{follows} AND {not_older} AND {trusted}",
         ExpressionAttributeNames={"#run": "run"},
         ExpressionAttributeValues={":previous": number(commit.previous), ":run": number(int(commit.columns["run"]))},
+    )
+
+
+def _released_head(commit: Commit, table: str, quarantine: str) -> Write:
+    as_seen = "version = :previous"
+    distrusted = "quarantine = :quarantine"
+    return _write(
+        Part.HEAD,
+        "Put",
+        table,
+        # A whole new head: nothing of the distrusted one is left, the mark included.
+        Item=head_item(commit),
+        ConditionExpression=f"{as_seen} AND {distrusted}",
+        ExpressionAttributeValues={
+            ":previous": number(commit.previous or 0),
+            ":quarantine": text(quarantine),
+        },
     )
 
 
@@ -261,13 +295,18 @@ def _named(table: str | None, kind: str) -> str:
 
 
 def _require_own_rows(commit: Commit) -> None:
-    key, version = commit.key, commit.checkpoint.version
+    key = commit.key
     owners = {(wait.tenant, wait.task_id) for wait in (*commit.opened, *commit.climbed)}
     owners |= {(row.tenant, row.task_id) for row in commit.intents}
     tenants = {end.tenant for end in commit.settled} | ({commit.inbox.tenant} if commit.inbox else set())
     if owners - {(key.tenant, key.task_id)} or tenants - {key.tenant}:
         raise InvariantBroken("a commit writes rows of its own task only")
-    if version != (commit.previous or 0) + 1 or commit.columns.get("version") != version:
+
+
+def _require_next_version(commit: Commit, *, may_skip: bool) -> None:
+    version, following = commit.checkpoint.version, (commit.previous or 0) + 1
+    follows = version >= following if may_skip else version == following
+    if not follows or commit.columns.get("version") != version:
         raise InvariantBroken("the versions of a commit do not follow each other")
 
 

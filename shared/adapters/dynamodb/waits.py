@@ -14,9 +14,9 @@ def wait_key(tenant: str, correlation_id: str) -> Item:
 
 
 def wait_item(wait: Wait) -> Item:
-    """Return the row of a wait."""
+    """Return the row of a wait. It names its task, so that a task's waits can be listed."""
     fields = encode(wait, leave_out=frozenset({"tenant", "correlation_id"}), as_json=_AS_JSON)
-    return {**wait_key(wait.tenant, wait.correlation_id), **fields}
+    return {**wait_key(wait.tenant, wait.correlation_id), "task": text(f"{wait.tenant}#{wait.task_id}"), **fields}
 
 
 def read_wait(item: Item) -> Wait:
