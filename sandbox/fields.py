@@ -68,6 +68,10 @@ KEY: Final = Text(
     pattern=r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,199}",
     rule="1 to 200 letters, digits or any of . _ : ~ - starting with a letter or digit",
 )
+DAY: Final = Text(
+    pattern=r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])",
+    rule="a day such as 2026-10-09",
+)
 CURRENCY: Final = Text(pattern=r"[A-Z]{3}", rule="three capital letters")
 AMOUNT: Final = Whole(least=1, most=AMOUNT_MINOR_MAX)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from sandbox.fields import AMOUNT, CURRENCY, KEY, NAME, Field
+from sandbox.fields import AMOUNT, CURRENCY, DAY, KEY, NAME, Field
 
 
 class Recognises(StrEnum):
@@ -120,8 +120,23 @@ _ALL: Final = (
         collection="equipment-orders",
         prefix="eq",
         recognises=Recognises.REFERENCE,
-        fields={"reference": KEY, "employee": NAME, "item": NAME},
+        fields={
+            "reference": KEY,
+            "employee": NAME,
+            "keyboard": NAME,
+            "screen": NAME,
+            "deliver_to": NAME,
+            "needed_on": DAY,
+        },
         status="ordered",
+    ),
+    # A letter with enclosures and a tracking number: it cannot be called back, but the post knows where it is.
+    Resource(
+        collection="packets",
+        prefix="pk",
+        recognises=Recognises.REFERENCE,
+        fields={"reference": KEY, "recipient": NAME, "template": NAME, "start_on": DAY},
+        status="posted",
     ),
     Resource(
         collection="letters",

@@ -15,7 +15,7 @@ from constructs import Construct
 from stacks.acknowledge import acknowledge
 from stacks.http_api import default_stage
 from stacks.log_group import own_log_group
-from stacks.payments import API_KEY_SECRET, URL_PARAMETER
+from stacks.outside_provider import SANDBOX_API_KEY_SECRET, SANDBOX_URL_PARAMETER
 from stacks.python_function import allow_own_log, pin_runtime
 from stacks.references import allow
 from stacks.runtime_target import RuntimeTarget, packages
@@ -51,7 +51,7 @@ class SandboxStack(Stack):
         ssm.StringParameter(
             self,
             "PaymentsUrlParameter",
-            parameter_name=stage.parameter(URL_PARAMETER),
+            parameter_name=stage.parameter(SANDBOX_URL_PARAMETER),
             string_value=url,
             description="Address of the sandbox's payments provider, read by the engine stack when it is deployed",
         )
@@ -62,7 +62,7 @@ class SandboxStack(Stack):
         api_key = secretsmanager.Secret(
             self,
             "ApiKey",
-            secret_name=self._stage.named(API_KEY_SECRET),
+            secret_name=self._stage.named(SANDBOX_API_KEY_SECRET),
             description="API key of the sandbox's payments provider",
             generate_secret_string=secretsmanager.SecretStringGenerator(exclude_punctuation=True, password_length=40),
             removal_policy=RemovalPolicy.DESTROY,
@@ -91,7 +91,10 @@ class SandboxStack(Stack):
             timeout=Duration.seconds(ANSWER_SECONDS_MAX),
             memory_size=256,
             log_group=log_group,
-            environment={"SANDBOX_TABLE": self.ledger.table_name, "SANDBOX_SECRET_NAME": stage.named(API_KEY_SECRET)},
+            environment={
+                "SANDBOX_TABLE": self.ledger.table_name,
+                "SANDBOX_SECRET_NAME": stage.named(SANDBOX_API_KEY_SECRET),
+            },
         )
         allow(
             function,

@@ -78,6 +78,8 @@ class _Conversation:
                 raise OutcomeUnknown(f"the look-up was not made: {faulty_fields(error)}") from None
             return refused(f"unusable arguments: {faulty_fields(error)}")
         sent = arguments.model_dump(mode="json", exclude=set(self._tool.unsent))
+        if self._tool.lookup is Lookup.REFERENCE:
+            sent["reference"] = self._call.key
         try:
             return self._looked_up(sent) if is_lookup else self._performed(sent)
         except (NotSent, SecretUnreadable) as error:
@@ -138,7 +140,7 @@ class _Conversation:
         raise self._not_looked_up(answer)
 
     def _looked_up_by_reference(self, arguments: Mapping[str, Scalar]) -> ToolReply:
-        answer = self._exchange("GET", (self._tool.collection,), query={"reference": str(arguments["reference"])})
+        answer = self._exchange("GET", (self._tool.collection,), query={"reference": self._call.key})
         if answer.status != HTTPStatus.OK:
             raise self._not_looked_up(answer)
         items = content_of(answer).get("items")

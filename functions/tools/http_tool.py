@@ -46,7 +46,10 @@ class Lookup(StrEnum):
     """By the idempotency key, which it honours: ``GET /<collection>/<key>``."""
 
     REFERENCE = "reference"
-    """By our reference, an argument of that name; it honours no keys: ``GET /<collection>?reference=``."""
+    """By our reference, which is the key in a field of that name; it honours no keys: ``GET /<collection>?reference=``.
+
+    No argument may bring the reference: one that two actions share would make one of them find the other's record.
+    """
 
     NOTHING = "nothing"
     """Not at all."""
@@ -67,7 +70,7 @@ class HttpTool:
     Args:
         name: the tool's name in the catalogue.
         collection: where the provider takes the request and keeps the record.
-        arguments: the strict model of the arguments; they are the body.
+        arguments: the strict model of the arguments; they are the body, beside a reference where it is asked by one.
         lookup: how the provider can be asked afterwards.
         refusals: the only answers that prove a refusal.
         absent_code: the problem code of the provider's own 404 to a look-up by key.

@@ -7,7 +7,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.payments import PaymentsProvider
+from stacks.outside_provider import OutsideProvider
 from stacks.python_function import Workshop, python_function
 from stacks.references import allow
 from stacks.workflow import Workflow
@@ -32,7 +32,7 @@ class IssueRefundTool(Construct):
 
     def __init__(self, scope: Construct, *, workshop: Workshop) -> None:
         super().__init__(scope, "IssueRefund")
-        provider = PaymentsProvider.of(self, workshop.stage)
+        provider = OutsideProvider.of(self, workshop.stage, name="payments")
         self.function = python_function(
             self,
             "tool-issue_refund",

@@ -7,7 +7,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.payments import PaymentsProvider
+from stacks.outside_provider import OutsideProvider
 from stacks.python_function import Workshop, python_function
 from stacks.references import allow
 from stacks.workflow import Workflow
@@ -29,7 +29,7 @@ class VendorPayment(Workflow):
 
     def tools(self, workshop: Workshop) -> Mapping[str, lambda_.Function]:
         """Make a function for every tool: each can do one thing, and has its own role, log and alarm."""
-        provider = PaymentsProvider.of(self, workshop.stage)
+        provider = OutsideProvider.of(self, workshop.stage, name="payments")
         return {
             tool: VendorPaymentTool(self, tool, does=does, workshop=workshop, provider=provider).function
             for tool, does in _DOES.items()
@@ -44,7 +44,7 @@ class VendorPaymentTool(Construct):
     """
 
     def __init__(
-        self, scope: Construct, tool: str, *, does: str, workshop: Workshop, provider: PaymentsProvider
+        self, scope: Construct, tool: str, *, does: str, workshop: Workshop, provider: OutsideProvider
     ) -> None:
         super().__init__(scope, "".join(word.capitalize() for word in tool.split("_")))
         self.function = python_function(

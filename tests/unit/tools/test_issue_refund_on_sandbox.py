@@ -162,7 +162,6 @@ def test_a_wrong_credential_sends_nothing_and_a_corrected_one_does(
 
 
 class TransferArguments(Record):
-    reference: str
     payee: str
     amount_minor: int
     currency: str
@@ -194,13 +193,16 @@ LETTER = HttpTool(
 def test_a_provider_without_keys_is_asked_by_reference(settings: Bank) -> None:
     """B01: one record is done, none is absent, and two are for a person to look at."""
     reach = wiring.provider("PAYMENTS")
-    arguments = {"reference": "acme:tsk_1:v1", "payee": "V-204", "amount_minor": 100, "currency": "EUR"}
+    arguments = {"payee": "V-204", "amount_minor": 100, "currency": "EUR"}
     perform = {"operation": "perform", "key": KEY, "arguments": arguments}
     lookup = {**perform, "operation": "lookup"}
 
     assert serve(TRANSFER, lookup, provider=reach)["outcome"] == "absent"
     sent = serve(TRANSFER, perform, provider=reach)
     assert serve(TRANSFER, lookup, provider=reach) == sent
+    [row] = settings.ledger("transfers")
+    assert row["reference"] == KEY
+    assert serve(TRANSFER, {**lookup, "key": f"{KEY}2"}, provider=reach)["outcome"] == "absent"
     with pytest.raises(OutcomeUnknown, match="amount_minor"):
         serve(TRANSFER, {**lookup, "arguments": {**arguments, "amount_minor": 101}}, provider=reach)
     serve(TRANSFER, perform, provider=reach)

@@ -1,0 +1,1 @@
+"""Order a desk's equipment."""

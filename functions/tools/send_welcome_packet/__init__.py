@@ -1,0 +1,1 @@
+"""Post a welcome packet."""
