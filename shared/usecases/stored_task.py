@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from shared.domain.change import Change
 from shared.domain.checkpoint import SCHEMA_VERSION, Checkpoint, decode_checkpoint, encode_checkpoint, head_columns
 from shared.domain.errors import CheckpointQuarantined, TaskNotFound
 from shared.domain.identity import TaskKey
+from shared.domain.migrations import migrate
 from shared.domain.seal import GENESIS, SealedCheckpoint, seal_input
 from shared.ports.inbox import InboxRow
 from shared.ports.task_records import Commit, Head, Stored
@@ -53,20 +54,25 @@ def verify_stored(stored: Stored, deps: Records) -> Loaded:
         raise Untrusted(head, head.quarantine)
     if sealed is None or sealed.version != head.version:
         raise Untrusted(head, f"the checkpoint of version {head.version} is missing")
-    task = _decode(head, sealed)
+    stored_body = _read(head, sealed)
     sealed_bytes = seal_input(
         head.key,
         version=head.version,
-        schema_version=task.schema_version,
+        schema_version=stored_body["schema_version"],
         key_id=sealed.key_id,
-        previous_seal=task.previous_seal,
+        previous_seal=stored_body["previous_seal"],
         body=sealed.body,
     )
     if not deps.sealer.verify(sealed_bytes, sealed.seal, sealed.key_id):
         raise Untrusted(head, f"the seal of version {head.version} does not match")
+    task = _decode(head, sealed, stored_body)
     if (task.key, task.version) != (head.key, head.version):
         raise Untrusted(head, "the sealed record belongs to another task or version")
-    if head_columns(task) != head.columns:
+    columns = head_columns(task)
+    # An earlier release may have indexed other columns; those that both know have to agree all the same.
+    migrated = stored_body["schema_version"] != SCHEMA_VERSION
+    known = columns.keys() & head.columns.keys() if migrated else columns.keys() | head.columns.keys()
+    if any(columns.get(name) != head.columns.get(name) for name in known):
         raise Untrusted(head, "the head's columns differ from the sealed record")
     workflow = deps.workflows.get(task.business.workflow)
     misfit = "no such workflow" if workflow is None else workflow.misfit(task)
@@ -136,16 +142,29 @@ def _begins_something(change: Change, previous: Loaded | None) -> bool:
     return new_request or any(row.undoes is None for row in change.intents)
 
 
-def _decode(head: Head, sealed: SealedCheckpoint) -> Checkpoint:
+def _read(head: Head, sealed: SealedCheckpoint) -> dict[str, Any]:
+    """Read what a seal has to be checked with. Nothing of it is believed before that."""
     try:
-        schema = json.loads(sealed.body).get("schema_version")
-    except (ValueError, AttributeError, RecursionError) as error:
+        body = json.loads(sealed.body)
+        schema, previous_seal = body["schema_version"], body["previous_seal"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise Untrusted(head, "the checkpoint cannot be read") from error
-    if type(schema) is not int:
-        raise Untrusted(head, "the checkpoint names no schema version")
-    if schema != SCHEMA_VERSION:
-        raise Untrusted(head, f"checkpoint schema {str(schema)[:12]} is not one this release understands")
+    if type(schema) is not int or not isinstance(previous_seal, str):
+        raise Untrusted(head, "the checkpoint names no schema version or no seal before its own")
+    stored: dict[str, Any] = body
+    return stored
+
+
+def _decode(head: Head, sealed: SealedCheckpoint, stored_body: dict[str, Any]) -> Checkpoint:
+    """Decode a body whose seal holds, by way of its schema's migrations if an earlier release wrote it."""
+    if stored_body["schema_version"] == SCHEMA_VERSION:
+        body = sealed.body
+    else:
+        try:
+            body = json.dumps(migrate(stored_body))
+        except ValueError as error:
+            raise Untrusted(head, str(error)) from error
     try:
-        return decode_checkpoint(sealed.body)
+        return decode_checkpoint(body)
     except ValueError as error:
         raise Untrusted(head, "the checkpoint does not have the form of its schema") from error
