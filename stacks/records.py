@@ -59,8 +59,9 @@ class RecordKind:
 
 
 # The operators' queue: by tenant and status, oldest first.
+# It shows nothing that every commit changes: such a column would rewrite the index each time.
 QUEUE: Final = Index(
-    name="queue", partition="queue", sort="since", shows=("workflow", "stage", "owner", "due_at", "version", "reason")
+    name="queue", partition="queue", sort="since", shows=("workflow", "stage", "owner", "due_at", "reason")
 )
 # The sweep's list: only live tasks are in it, those that are due for a check-up first.
 WATCH: Final = Index(name="watch", partition="watch", sort="check_at")

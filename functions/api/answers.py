@@ -97,7 +97,6 @@ class QueueEntryAnswer(Answer):
     owner: Annotated[str, Field(description="Whose task it is, as issuer and subject")]
     since: Annotated[str, Field(description="Since when it has this status")]
     due_at: Annotated[str | None, Field(description="Its next deadline")]
-    version: Annotated[int, Field(description="Its version when the index was written")]
 
 
 class QueueAnswer(Answer):

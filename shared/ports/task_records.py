@@ -71,7 +71,6 @@ class QueueEntry:
     owner: str
     since: str
     due_at: str | None
-    version: int
     # Why a person has to look, where one has to.
     reason: str | None = None
 

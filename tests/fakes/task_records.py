@@ -277,6 +277,5 @@ def _entry(head: Head, status: str) -> QueueEntry:
         owner=str(columns["owner"]),
         since=str(columns["since"]).partition("#")[0],
         due_at=None if due_at is None else str(due_at),
-        version=head.version,
         reason=None if (reason := columns.get("reason")) is None else str(reason),
     )

@@ -137,14 +137,7 @@ def test_the_queue_index_holds_what_an_operator_lists(production: Assembly) -> N
 
     assert [part["AttributeName"] for part in queue["KeySchema"]] == ["queue", "since"]
     assert queue["Projection"]["ProjectionType"] == "INCLUDE"
-    assert set(queue["Projection"]["NonKeyAttributes"]) == {
-        "workflow",
-        "stage",
-        "owner",
-        "due_at",
-        "version",
-        "reason",
-    }
+    assert set(queue["Projection"]["NonKeyAttributes"]) == {"workflow", "stage", "owner", "due_at", "reason"}
 
 
 def test_the_watch_index_names_tasks_and_says_nothing_about_them(production: Assembly) -> None:

@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from typing import Any, Final
 
-from shared.adapters.dynamodb.items import Item, instant, read_number, read_optional_text, read_text, text
+from shared.adapters.dynamodb.items import Item, instant, read_optional_text, read_text, text
 from shared.domain.errors import InvalidRequest
 from shared.domain.identity import TASK_ID_PATTERN, TaskKey, task_key
 from shared.ports.task_records import QueueEntry, QueuePage
@@ -77,7 +77,6 @@ def _entry(item: Item, status: str) -> QueueEntry:
         owner=read_text(item, "owner"),
         since=since,
         due_at=read_optional_text(item, "due_at"),
-        version=read_number(item, "version"),
         reason=read_optional_text(item, "reason"),
     )
 
