@@ -156,7 +156,7 @@ class Machine:
 
     def step(self, *, patience: bool = True) -> bool:
         """Deliver and run one pass, or let the clock move to the next instant; say whether anything moved."""
-        if self._drain() or self._start() or self._step_all() or self.beside():
+        if self.drain() or self._start() or self._step_all() or self.beside():
             return True
         due = self._next_instant(patience=patience)
         if due is None:
@@ -200,7 +200,8 @@ class Machine:
             self.before_time_passes(to)
             self.world.clock.set(to)
 
-    def _drain(self) -> bool:
+    def drain(self) -> bool:
+        """Deliver what is staged, as the stream does; what fails comes again. Say whether there was anything."""
         rows = sorted(self.world.outbox.items())
         for _, row in rows:
             trigger = Trigger(

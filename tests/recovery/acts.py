@@ -1,4 +1,4 @@
-"""What people do in stories: values, so that a story can be read and told again."""
+"""What people and outside systems do in stories: values, so that a story can be read and told again."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,21 +13,37 @@ from shared.usecases.decide_approval import DecideApproval, decide_approval
 from shared.usecases.engine import ApiDeps
 from shared.usecases.summary import TaskSummary
 from tests.fakes.store import World
-from tests.recovery.scene import Scene
-from tests.recovery.story import TENANT
+from tests.recovery.scene import Request, Scene
+from tests.recovery.story import TENANT, Act
+
+
+class Asks:
+    """An act that is one request to the API, made of what the person sees at that moment."""
+
+    def request(self, scene: Scene) -> Request | None:
+        """Make the request; None if there is nothing to ask for."""
+        raise NotImplementedError
+
+    def __call__(self, scene: Scene) -> None:
+        request = self.request(scene)
+        if request is not None:
+            scene.ask(request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decides:
+class Decides(Asks):
     """A person decides the approval that is open; where none is open, there is nothing to click on."""
 
     by: PrincipalRef
     word: DecisionWord = DecisionWord.APPROVE
 
-    def __call__(self, scene: Scene) -> None:
+    def __str__(self) -> str:
+        return f"{self.word} by {self.by.subject}"
+
+    def request(self, scene: Scene) -> Request | None:
         task, approval = scene.task, open_approval(scene)
         if task is None or approval is None:
-            return
+            return None
         version = task.business.request_version
 
         def decide(principal: Principal, deps: ApiDeps) -> TaskSummary:
@@ -40,46 +56,66 @@ class Decides:
             )
             return decide_approval(command, deps)
 
-        scene.ask(f"{self.word} by {self.by.subject}", self.by, decide, act=self)
+        return Request(what=str(self), by=self.by, command=decide, act=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amends:
+class Amends(Asks):
     """A person replaces the request, as they see it, by another."""
 
     by: PrincipalRef
-    request: Mapping[str, object]
+    to: Mapping[str, object]
 
-    def __call__(self, scene: Scene) -> None:
+    def __str__(self) -> str:
+        return f"amend by {self.by.subject}"
+
+    def request(self, scene: Scene) -> Request | None:
         task = scene.task
         if task is None:
-            return
+            return None
         version = task.business.request_version
 
         def amend(principal: Principal, deps: ApiDeps) -> TaskSummary:
             command = AmendTask(
-                principal=principal, task_id=task.task_id, request=dict(self.request), request_version=version
+                principal=principal, task_id=task.task_id, request=dict(self.to), request_version=version
             )
             return amend_task(command, deps)
 
-        scene.ask(f"amend by {self.by.subject}", self.by, amend, act=self)
+        return Request(what=str(self), by=self.by, command=amend, act=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancels:
+class Cancels(Asks):
     """A person asks to stop the whole task."""
 
     by: PrincipalRef
 
-    def __call__(self, scene: Scene) -> None:
+    def __str__(self) -> str:
+        return f"cancel by {self.by.subject}"
+
+    def request(self, scene: Scene) -> Request | None:
         task = scene.task
         if task is None:
-            return
+            return None
 
         def cancel(principal: Principal, deps: ApiDeps) -> TaskSummary:
             return cancel_task(CancelTask(principal=principal, task_id=task.task_id), deps)
 
-        scene.ask(f"cancel by {self.by.subject}", self.by, cancel, act=self)
+        return Request(what=str(self), by=self.by, command=cancel, act=self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promptly:
+    """An act whose consequences are delivered before anything else goes on."""
+
+    act: Act
+
+    def __str__(self) -> str:
+        return f"{self.act}, delivered at once"
+
+    def __call__(self, scene: Scene) -> None:
+        self.act(scene)
+        scene.machine.drain()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +148,13 @@ class Happens:
 
     def __call__(self, scene: Scene) -> None:
         self.change(scene.world)
+
+
+def changes_the_ending(act: Act | None) -> bool:
+    """Whether a story with this act in its middle may end otherwise: an approval that comes early changes nothing."""
+    while isinstance(act, Promptly):
+        act = act.act
+    return act is not None and not (isinstance(act, Decides) and act.word is DecisionWord.APPROVE)
 
 
 def open_approval(scene: Scene) -> Approval | None:

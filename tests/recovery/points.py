@@ -1,9 +1,11 @@
 """Points: each is one place in a story and one thing that goes wrong there, once."""
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tests.recovery.acts import Asks
 from tests.recovery.story import Act
 
 
@@ -20,6 +22,7 @@ class Trouble(StrEnum):
     OVERTAKEN = "the same delivery comes again at the call and overtakes it"
     TWICE = "the delivery comes again later"
     MEANWHILE = "somebody else acts at the call"
+    INTERLEAVED = "two workers at once, each stopped before one of its calls"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,9 @@ class Point:
     """One place and one trouble.
 
     `at` counts calls from 1, and `delivery` says which delivery makes that call, counted from 0. For `Trouble.TWICE`
-    it counts deliveries, and `again_after` is the one after which the copy comes, or None for long after the end.
+    it counts deliveries, and `again_after` is the one after which the copy comes, or None for long after the end. For
+    `Trouble.INTERLEAVED` it counts the delivery's own calls, `other_at` those of the other worker: the same delivery
+    again, or somebody's `act`.
     """
 
     trouble: Trouble
@@ -35,12 +40,15 @@ class Point:
     where: str
     delivery: int
     again_after: int | None = None
+    other_at: int | None = None
     act: Act | None = None
 
     def __str__(self) -> str:
         words = f"{self.at} ({self.where}): {self.trouble}"
         if self.trouble is Trouble.TWICE:
             words += f", after delivery {self.again_after}" if self.again_after is not None else ", after the end"
+        if self.trouble is Trouble.INTERLEAVED:
+            words += f", the other before its call {self.other_at}"
         return words + (f": {self.act}" if self.act else "")
 
 
@@ -67,6 +75,12 @@ AT_EVERY_CALL: Final = (
 )
 
 
+# A request to the API makes fewer calls than this; a worker that has ended before its stop simply went first.
+API_CALLS_MAX: Final = 6
+# Whoever acts in the middle of these meets more than one write of theirs.
+WRITES_TWICE: Final = frozenset({"perform", "open_wait"})
+
+
 def points_of(calls: list[CallMade], deliveries: list[str], meanwhile: tuple[Act, ...]) -> list[Point]:
     """Enumerate every point of a story that was told once as it should go.
 
@@ -75,18 +89,56 @@ def points_of(calls: list[CallMade], deliveries: list[str], meanwhile: tuple[Act
         deliveries: the function of every delivery, in order.
         meanwhile: what others do in the middle of every call.
     """
-    points = []
-    for number, call in enumerate(calls, start=1):
-        where, delivery = str(call), call.delivery
-        troubles = [*AT_EVERY_CALL, *([Trouble.DIE_UNHEARD] if call.function == "wake" else [])]
-        points += [Point(trouble=t, at=number, where=where, delivery=delivery) for t in troubles]
-        points += [
-            Point(trouble=Trouble.MEANWHILE, at=number, where=where, delivery=delivery, act=act) for act in meanwhile
-        ]
-    for first, function in enumerate(deliveries):
-        later = [*range(first + 1, len(deliveries) + 1), None]
-        points += [
-            Point(trouble=Trouble.TWICE, at=first + 1, where=function, delivery=first, again_after=after)
-            for after in later
-        ]
-    return points
+    made = Counter(call.delivery for call in calls)
+    return [
+        *(point for number, call in enumerate(calls, start=1) for point in _at_call(number, call, meanwhile)),
+        *(point for number in range(len(deliveries)) for point in _twice(number, deliveries)),
+        *(
+            point
+            for number, function in enumerate(deliveries)
+            for point in _interleaved(number, function, made[number], meanwhile)
+        ),
+    ]
+
+
+def _at_call(number: int, call: CallMade, meanwhile: tuple[Act, ...]) -> list[Point]:
+    where, delivery = str(call), call.delivery
+    troubles = [*AT_EVERY_CALL, *([Trouble.DIE_UNHEARD] if call.function == "wake" else [])]
+    return [
+        *(Point(trouble=trouble, at=number, where=where, delivery=delivery) for trouble in troubles),
+        *(Point(trouble=Trouble.MEANWHILE, at=number, where=where, delivery=delivery, act=act) for act in meanwhile),
+    ]
+
+
+def _twice(delivery: int, deliveries: list[str]) -> list[Point]:
+    afters = [*range(delivery + 1, len(deliveries) + 1), None]
+    where = deliveries[delivery]
+    return [
+        Point(trouble=Trouble.TWICE, at=delivery + 1, where=where, delivery=delivery, again_after=after)
+        for after in afters
+    ]
+
+
+def _interleaved(delivery: int, function: str, calls: int, meanwhile: tuple[Act, ...]) -> list[Point]:
+    """Two workers that both pass a look before either writes.
+
+    The delivery and its copy stop at every pair of calls. Somebody else's request is stopped at each of its calls
+    while the delivery runs to its end; where the delivery writes more than once, it is stopped at each of its own too.
+    """
+    if function == "copy" or calls == 0:
+        return []
+
+    def point(at: int, other_at: int, act: Act | None) -> Point:
+        where = f"{function} #{delivery + 1}"
+        return Point(trouble=Trouble.INTERLEAVED, at=at, where=where, delivery=delivery, other_at=other_at, act=act)
+
+    copies = [point(at, other, None) for at in range(1, calls + 1) for other in range(1, calls + 1)]
+    stops = range(1, calls + 1) if function in WRITES_TWICE else [1]
+    others = [
+        point(at, other, act)
+        for act in meanwhile
+        if isinstance(act, Asks)
+        for at in stops
+        for other in range(1, API_CALLS_MAX + 1)
+    ]
+    return [*copies, *others]

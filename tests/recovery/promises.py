@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from shared.domain.action import EffectClass
+from shared.domain.approval import DecisionWord
 from shared.domain.errors import TaskClosed
 from shared.domain.status import Status
-from tests.recovery.acts import Amends, Cancels
+from tests.recovery.acts import Amends, Cancels, Decides
 from tests.recovery.scene import Answer, Scene
 from tests.recovery.story import Ending
 
@@ -28,18 +29,21 @@ def _kept(scene: Scene, answer: Answer) -> Iterable[str]:
         return
     status = task.business.status
     if isinstance(answer.refused, TaskClosed) and not task.closed:
-        yield f"{answer.what} was told that the task has ended, it is {status}"
+        yield f"{answer.request.what} was told that the task has ended, it is {status}"
     if answer.refused is not None:
         return
     # Whoever cancels what is being undone already gets that ending: it is a stop as well.
     ending = task.execution.ending
     stops = _CANCELED | ({ending.status} if ending is not None else set())
-    if isinstance(answer.act, Cancels) and status not in stops:
-        yield f"{answer.what} was accepted, the task is {status}"
-    if isinstance(answer.act, Amends):
-        asked = {name: value for name, value in answer.act.request.items() if name != scene.workflow.untrusted_field}
+    if isinstance(answer.request.act, Cancels) and status not in stops:
+        yield f"{answer.request.what} was accepted, the task is {status}"
+    approved = isinstance(answer.request.act, Decides) and answer.request.act.word is DecisionWord.APPROVE
+    if approved and status is Status.EXPIRED:
+        yield f"{answer.request.what} was accepted, the task has expired"
+    if isinstance(answer.request.act, Amends):
+        asked = {name: value for name, value in answer.request.act.to.items() if name != scene.workflow.untrusted_field}
         if any(task.business.request.get(name) != value for name, value in asked.items()):
-            yield f"{answer.what} was accepted, the task is about {task.business.request}"
+            yield f"{answer.request.what} was accepted, the task is about {task.business.request}"
 
 
 def as_the_story_ends(scene: Scene, *, exactly: bool) -> Iterable[str]:

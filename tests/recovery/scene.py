@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 from shared.adapters.cedar.authoriser import CedarAuthoriser, PolicyFault
 from shared.domain.authority import Principal, Question, Ruling
@@ -14,7 +14,6 @@ from shared.domain.workflow import Workflow
 from shared.ports.authoriser import Authoriser
 from shared.usecases.engine import ApiDeps
 from shared.usecases.start_task import StartTask, start_task
-from shared.usecases.summary import TaskSummary
 from tests.fakes.calls import Calls, Killed
 from tests.fakes.downstream import Downstream
 from tests.fakes.machine import DIED, Trigger
@@ -23,20 +22,27 @@ from tests.fakes.tended_machine import TendedMachine
 from tests.recovery.history import read_body
 from tests.recovery.story import TENANT, Act, Story
 
-T = TypeVar("T")
-
 # A client repeats a request that was not answered; the one lost answer of a telling never takes more than two tries.
 CLIENT_TRIES_MAX: Final = 6
 CLIENT_PAUSE: Final = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a client was told in the end: an answer, or a refusal."""
+class Request:
+    """What a client asks of the API, in whose name, and the act that it belongs to."""
 
     what: str
-    refused: Reject | None
+    by: PrincipalRef
+    command: Callable[[Principal, ApiDeps], object]
     act: Act | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a client was told in the end: yes, or a refusal."""
+
+    request: Request
+    refused: Reject | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,35 +68,44 @@ class Scene:
         head = self.world.heads[self.key.key]
         return read_body(self.world.checkpoints[self.key.key, head.version].body)
 
-    def ask(
-        self, what: str, by: PrincipalRef, command: Callable[[Principal, ApiDeps], T], *, act: Act | None = None
-    ) -> Answer:
+    def ask(self, request: Request) -> None:
         """Send a request to the API, and again while no answer comes."""
-
-        def work() -> T:
-            return command(self._principal(by), self.machine.api())
-
-        trigger = Trigger(function="api", subject=what, work=work)
+        trigger, last = self.trigger(request), ""
         for _ in range(CLIENT_TRIES_MAX):
             try:
                 self.machine.fire(trigger)
-                answer = Answer(what=what, refused=None, act=act)
-            except Reject as refusal:
-                answer = Answer(what=what, refused=refusal, act=act)
-            except (Exception, Killed) as failure:
-                if isinstance(failure, AssertionError):
-                    raise
+            except (Exception, Killed) as failure:  # noqa: BLE001 - whatever it was, the client has no answer
+                if self.told(request, failure):
+                    return
+                last = repr(failure)
                 self.machine.pass_time(self.world.clock.now() + CLIENT_PAUSE)
-                continue
-            self.answers.append(answer)
-            return answer
-        msg = f"{what}: no answer in {CLIENT_TRIES_MAX} tries"
+            else:
+                self.told(request, None)
+                return
+        msg = f"{request.what}: no answer in {CLIENT_TRIES_MAX} tries: {last}"
         raise AssertionError(msg)
 
-    def start(self) -> Answer:
+    def trigger(self, request: Request) -> Trigger:
+        """The delivery of a request to the API's function."""
+
+        def work() -> object:
+            return request.command(self._principal(request.by), self.machine.api())
+
+        return Trigger(function="api", subject=request.what, work=work)
+
+    def told(self, request: Request, failure: BaseException | None) -> bool:
+        """Note what a client was told; say whether that was an answer."""
+        if isinstance(failure, AssertionError):
+            raise failure
+        if failure is not None and not isinstance(failure, Reject):
+            return False
+        self.answers.append(Answer(request=request, refused=failure))
+        return True
+
+    def start(self) -> None:
         """Send the request that starts the story's task."""
 
-        def start(principal: Principal, deps: ApiDeps) -> TaskSummary:
+        def start(principal: Principal, deps: ApiDeps) -> object:
             command = StartTask(
                 principal=principal,
                 workflow=self.workflow.name,
@@ -99,7 +114,7 @@ class Scene:
             )
             return start_task(command, deps)
 
-        return self.ask("start", self.story.requester, start)
+        self.ask(Request(what="start", by=self.story.requester, command=start))
 
     def _principal(self, ref: PrincipalRef) -> Principal:
         """Who calls, with the rights that the authority store gives now, as the API reads them for every request."""

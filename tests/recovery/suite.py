@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Final
 
+from shared.domain.workflow import Workflow
 from tests.recovery.points import Point, points_of
-from tests.recovery.story import Stories, stories_of
+from tests.recovery.story import Stories, Story, stories_of
 from tests.recovery.synthetic import SYNTHETIC
 from tests.recovery.telling import Telling, Told
 
@@ -64,7 +65,9 @@ def find_stories(name: str) -> Stories:
     return SYNTHETIC if name == SYNTHETIC.name else stories_of(name)
 
 
-def try_all(name: str, *, only: str | None = None, tell: Callable[[str], None] = lambda _: None) -> Report:
+def try_all(
+    name: str, *, only: str | None = None, tell: Callable[[str, int], None] = lambda _name, _points: None
+) -> Report:
     """Tell every story of that name, or the only one of interest, at every point, on every processor there is.
 
     Raises:
@@ -80,7 +83,7 @@ def try_all(name: str, *, only: str | None = None, tell: Callable[[str], None] =
             for shard in shards:
                 report.add(shard.result())
             story = stories.told[number][0].name
-            tell(f"  {name}: {story}: {report.points[story]} points")
+            tell(story, report.points[story])
     report.seconds = time.perf_counter() - started
     return report
 
@@ -89,18 +92,17 @@ def try_shard(name: str, number: int, shard: int) -> Report:
     """Tell one story as it should go, and then at every `SHARDS`-th of the points that this showed."""
     story, workflow = find_stories(name).told[number]
     report = Report(name=name, points_min=0)
-    told = Telling(story, workflow).tell()
+    told = _tell(story, workflow, None)
     if shard == 0:
         _note(report, story.name, "as it should go", told)
     for point in points_of(told.calls, told.deliveries, story.meanwhile)[shard::SHARDS]:
         report.points[story.name] += 1
         report.troubles[point.trouble] += 1
-        _note(report, story.name, str(point), _tell(name, number, point))
+        _note(report, story.name, str(point), _tell(story, workflow, point))
     return report
 
 
-def _tell(name: str, number: int, point: Point) -> Told:
-    story, workflow = find_stories(name).told[number]
+def _tell(story: Story, workflow: Workflow, point: Point | None) -> Told:
     try:
         return Telling(story, workflow, point).tell()
     except AssertionError as failed:

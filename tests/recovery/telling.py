@@ -7,6 +7,7 @@ from typing import Final
 from shared.domain.workflow import Workflow
 from tests.fakes.calls import Calls, Fault, Killed, When
 from tests.fakes.machine import DIED, Trigger
+from tests.recovery.acts import Asks, changes_the_ending
 from tests.recovery.invariants import broken, broken_at_this_instant
 from tests.recovery.points import CallMade, Point, Trouble
 from tests.recovery.promises import as_the_story_ends, promises_kept
@@ -70,8 +71,10 @@ class Telling:
         machine.calls.step_in = self._before_call
         machine.after = self._after_delivery
         if point and point.trouble in {Trouble.STALL, Trouble.STALL_ON}:
-            machine.work_on = self._work_on
+            machine.work_on = self._hang
             machine.before_time_passes = self._let_stalled_go_on
+        if point and point.trouble is Trouble.INTERLEAVED:
+            machine.work_on = self._interleave
 
     def tell(self) -> Told:
         """Tell the story to its end, mend what is left, and look at what has become of it."""
@@ -84,7 +87,7 @@ class Telling:
         self._deliver_long_after()
         calls, deliveries = list(self._log), [trigger.function for trigger in machine.triggers]
         needed_sweep, left = self._mend()
-        exactly = self._point is None or self._point.trouble is not Trouble.MEANWHILE
+        exactly = self._point is None or not changes_the_ending(self._point.act)
         return Told(
             calls=calls,
             deliveries=deliveries,
@@ -157,19 +160,45 @@ class Telling:
         if not self._violations and self._point is not None:
             self._violations += [f"at that instant: {line}" for line in broken_at_this_instant(self.scene.machine)]
 
-    def _work_on(self, trigger: Trigger) -> object:
+    def _hang(self, trigger: Trigger) -> object:
         point = self._point
         assert point is not None
-        if self._struck or len(self.scene.machine.triggers) - 1 != point.delivery:
+        if not self._is_here(point):
             return trigger.work()
-        self._struck = True
         worker = Worker(trigger.work, stops_before=lambda _: len(self._log) == point.at)
         if worker.go():
-            if worker.error is not None:
-                raise worker.error
-            return worker.answer
+            return worker.result()
         self._stalled.append((worker, trigger, self.scene.world.clock.now() + LIVES[trigger.function]))
         raise Killed("it was given up")
+
+    def _interleave(self, trigger: Trigger) -> object:
+        """Let the delivery and another worker each come to their stop, then end them in that order."""
+        point, scene = self._point, self.scene
+        assert point is not None
+        if not self._is_here(point):
+            return trigger.work()
+        request = point.act.request(scene) if isinstance(point.act, Asks) else None
+        if point.act is not None and request is None:
+            return trigger.work()
+        other = scene.trigger(request) if request else trigger
+        mine = Worker(trigger.work, stops_before=lambda made: made == point.at)
+        theirs = Worker(other.work, stops_before=lambda made: made == point.other_at)
+        mine.go()
+        theirs.go()
+        mine.go()
+        theirs.go()
+        if request is None:
+            if isinstance(theirs.error, Exception):
+                scene.machine.remember(other.function, theirs.error)
+        elif not scene.told(request, theirs.error):
+            scene.ask(request)
+        return mine.result()
+
+    def _is_here(self, point: Point) -> bool:
+        """Whether this delivery is the one at which it goes wrong; true once."""
+        here = not self._struck and len(self.scene.machine.triggers) - 1 == point.delivery
+        self._struck = self._struck or here
+        return here
 
     def _let_stalled_go_on(self, to: datetime | None) -> None:
         """Let a worker that hangs go on at the last instant of its life, or now if nothing else moves any more."""

@@ -11,7 +11,7 @@ CELLS = [(effect, kind, lands) for effect, kind in EXPECTED for lands in Lands]
 
 @pytest.mark.parametrize(("effect", "kind", "lands"), CELLS)
 def test_the_table_holds(effect: EffectClass, kind: Kind, lands: Lands) -> None:
-    """C, R1, B01: wherever the crash lands, the effect happens once, or a person is told; a claim is never forgotten."""
+    """C, R1, B01: wherever the crash lands, the effect happens once, or a person is told; a claim is not forgotten."""
     expected = EXPECTED[effect, kind][list(Lands).index(lands)]
 
     assert play(effect, kind, lands) == (expected, [])

@@ -46,6 +46,12 @@ class Worker:
             raise AssertionError("a worker neither stopped nor ended")
         return self.ended
 
+    def result(self) -> object:
+        """What the worker's work came to: its answer, or its error raised here."""
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
     def kill(self) -> None:
         """End the worker where it stands."""
         if self._thread.is_alive() and not self.ended:

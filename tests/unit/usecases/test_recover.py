@@ -118,7 +118,7 @@ def test_an_execution_that_keeps_dying_ends_with_a_person() -> None:
     for _ in range(RESTARTS_MAX + 1):
         lose_execution(story, ExecutionState.FAILED)
         recover_task(story.key, deps_of(story))
-        story.machine._drain()
+        story.machine.drain()
         story.machine._start()
 
     story.machine.settle()

@@ -8,7 +8,7 @@ from shared.domain.status import Status
 from tests.builders import CLERK, MANAGER
 from tests.fakes.downstream import Kind, Mishap
 from tests.fakes.model import proposes
-from tests.recovery.acts import Amends, Cancels, Decides, TimePasses
+from tests.recovery.acts import Amends, Cancels, Decides, Promptly, TimePasses
 from tests.recovery.story import Ending, Outside, Story
 
 LARGE: Final = {"order_reference": "A-1001", "amount_minor": 45_000, "currency": "EUR", "note": "it came broken"}
@@ -19,7 +19,8 @@ PEOPLE: Final = {CLERK: frozenset({"refund_clerk"}), MANAGER: frozenset({"refund
 BANK: Final = {"issue_refund": Outside(kind=Kind.HONOURS_KEYS)}
 PAID: Final = Ending(status=Status.COMPLETED, effects={"issue_refund": 1})
 NOT_PAID: Final = Ending(status=Status.COMPLETED, effects={})
-MEANWHILE: Final = (Cancels(by=CLERK), Amends(by=CLERK, request=LARGER))
+APPROVES: Final = Decides(by=MANAGER)
+MEANWHILE: Final = (Cancels(by=CLERK), Amends(by=CLERK, to=LARGER))
 
 STORIES: Final = (
     Story(
@@ -28,8 +29,8 @@ STORIES: Final = (
         request=LARGE,
         people=PEOPLE,
         outside=BANK,
-        acts=(Decides(by=MANAGER),),
-        meanwhile=MEANWHILE,
+        acts=(APPROVES,),
+        meanwhile=(*MEANWHILE, APPROVES, Promptly(act=APPROVES)),
         ends=PAID,
     ),
     Story(
@@ -57,7 +58,7 @@ STORIES: Final = (
         request=LARGE,
         people=PEOPLE,
         outside=BANK,
-        acts=(Amends(by=CLERK, request=LARGER), Decides(by=MANAGER)),
+        acts=(Amends(by=CLERK, to=LARGER), APPROVES),
         meanwhile=(Cancels(by=CLERK),),
         ends=PAID,
     ),
@@ -67,7 +68,7 @@ STORIES: Final = (
         request=LARGE,
         people=PEOPLE,
         outside=BANK,
-        acts=(Cancels(by=CLERK), Decides(by=MANAGER)),
+        acts=(Cancels(by=CLERK), APPROVES),
         ends=Ending(status=Status.CANCELED, effects={}),
     ),
     Story(
@@ -77,7 +78,10 @@ STORIES: Final = (
         people=PEOPLE,
         outside=BANK,
         acts=(TimePasses(by=timedelta(days=8)),),
+        meanwhile=(APPROVES,),
         ends=Ending(status=Status.EXPIRED, effects={}),
+        # Somebody may decide in time after all.
+        may_end=(PAID,),
     ),
     Story(
         name="no answer",
@@ -85,7 +89,7 @@ STORIES: Final = (
         request=LARGE,
         people=PEOPLE,
         outside={"issue_refund": Outside(kind=Kind.HONOURS_KEYS, mishaps=(Mishap.RECORDED_NO_ANSWER,))},
-        acts=(Decides(by=MANAGER),),
+        acts=(APPROVES,),
         meanwhile=(Cancels(by=CLERK),),
         ends=PAID,
     ),
@@ -96,7 +100,7 @@ STORIES: Final = (
         people=PEOPLE,
         outside=BANK,
         answers=(proposes("issue_refund", {"order_reference": "A-1001", "amount_minor": 500_000, "currency": "EUR"}),),
-        acts=(Decides(by=MANAGER),),
+        acts=(APPROVES,),
         ends=Ending(status=Status.NEEDS_REVIEW, effects={}),
         # Whoever dies after the model has spoken asks it again, and it may have come to its senses.
         may_end=(PAID,),
