@@ -15,6 +15,7 @@ from shared.domain.errors import (
     AuthorityUnreadable,
     EvidenceStale,
     InvariantBroken,
+    LeaseHeld,
     RequestTooLarge,
     StaleVersion,
 )
@@ -58,7 +59,7 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
     Raises:
         TaskNotFound: there is no such task.
         Redecide: somebody committed first; wake again.
-        Retry: a store or the key service asks for patience, or another attempt holds the lease of the model turn.
+        Retry: a store or the key service asks for patience.
 
     If killed here:
         Before the commit nothing happened. After it, the next wake-up reads what was committed and goes on from there.
@@ -201,14 +202,18 @@ def _fence_to_release(trigger: WakeUp, situation: Situation) -> int | None:
 def _ask(trigger: WakeUp, loaded: Loaded, move: Move, ask: AskModel, situation: Situation, deps: WakeDeps) -> Directive:
     """Gate 6: take the lease, count the attempt before the work, assemble the window, send the machine to the model."""
     task, now = loaded.task, situation.now
-    lease = deps.leases.acquire(
-        task.key,
-        version=task.version,
-        holder=deps.tasks.ids.new("att"),
-        presented_fence=trigger.fence,
-        now=now,
-        ends_at=now + TURN_LEASE,
-    )
+    try:
+        lease = deps.leases.acquire(
+            task.key,
+            version=task.version,
+            holder=deps.tasks.ids.new("att"),
+            presented_fence=trigger.fence,
+            now=now,
+            ends_at=now + TURN_LEASE,
+        )
+    except LeaseHeld as held:
+        # Its holder may be dead, and only the clock can tell: a pause that outlasts the lease, not a failed execution.
+        return until(move.directive, now + TURN_LEASE, held.message)
     if lease.fence - task.execution.fence > TURN_ATTEMPTS_MAX:
         return _give_up(loaded, lease, situation, deps)
     try:
