@@ -31,7 +31,13 @@ class Operation(StrEnum):
     DECIDE = "decide"
     ANSWER = "answer"
     CANCEL = "cancel"
-    OPERATE = "operate"
+    # The operators' commands. To policies they are also one thing together: `operate`.
+    RETRY = "retry"
+    SETTLE = "settle"
+    RELEASE = "release"
+    CLOSE = "close"
+    QUARANTINE = "quarantine"
+    ESCALATE = "escalate"
     # May the task of this owner go on now? Asked at every wake-up.
     RESUME = "resume"
     # May this action leave the system now? Asked right before dispatch.

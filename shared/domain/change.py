@@ -318,6 +318,15 @@ def withdraw(change: Change, action: Action) -> Change:
     return replace(changed, withdrawn=(*change.withdrawn, action.operation))
 
 
+def void_consumed(change: Change, action: Action) -> Change:
+    """Void the approval that an action used and that nothing came of: what it covered is asked again."""
+    approvals = tuple(
+        a.model_copy(update={"status": ApprovalStatus.VOID}) if a.approval_id == action.approval_id else a
+        for a in change.task.security.approvals
+    )
+    return replace_approvals(change, approvals)
+
+
 def record_outcome(change: Change, action: Action, row: ActionRow, *, fact: str) -> Change:
     """Take the ledger's settled outcome into the record: the action's status and a fact in the past tense."""
     changed = _set_action(change, action.model_copy(update={"status": row.status}))

@@ -122,7 +122,7 @@ def _reason_gone(
     task: Checkpoint, action: Action, workflow: Workflow, rights: LiveRights, *, now: datetime
 ) -> Obstacle | None:
     if task.execution.cancel is not None:
-        return Obstacle(kind=Hindrance.CANCELED, reason="the task is being canceled")
+        return Obstacle(kind=Hindrance.CANCELED, reason="it was canceled")
     if now >= task.business.deadline_at:
         return Obstacle(kind=Hindrance.DEADLINE, reason="the task's deadline has passed")
     refused = _owner_flaw(task, action, workflow, rights)

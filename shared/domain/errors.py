@@ -3,7 +3,7 @@
 EngineError(code, disposition)
 ├ Reject    the caller must change it      InvalidRequest NotAuthenticated NotAuthorised TaskNotFound IllegalTransition
 │                                          KeyReused StaleApproval DecisionClosed TaskClosed RequestTooLarge
-│                                          ActionInFlight
+│                                          ActionInFlight NothingToCancel NoChildTasks StaleCommand ReleaseRefused
 ├ Redecide  facts moved; back to the gates StaleVersion ApprovalVoid EvidenceStale WaitSettled LeaseLost
 ├ Retry     same input, same key, later    LeaseHeld Throttled DependencyTimeout ModelUnavailable SealUnavailable
 │                                          SecretsUnavailable
@@ -108,6 +108,30 @@ class ActionInFlight(Reject):
     """An effect of the current request is under way; it has to be settled before the request may change."""
 
     code = "action_in_flight"
+
+
+class NothingToCancel(Reject):
+    """What was to be stopped is not under way; the task is as it was."""
+
+    code = "nothing_to_cancel"
+
+
+class NoChildTasks(NothingToCancel):
+    """The task has no child tasks, so there are none to stop."""
+
+    code = "no_child_tasks"
+
+
+class StaleCommand(Reject):
+    """The command speaks of a version of the task that is not the current one; nothing was done."""
+
+    code = "stale_command"
+
+
+class ReleaseRefused(Reject):
+    """The task cannot be released from what is intact of its record; the reason names what is open."""
+
+    code = "release_refused"
 
 
 class Redecide(EngineError):

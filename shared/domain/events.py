@@ -115,6 +115,15 @@ class TaskRecovered(TaskDetail):
     reason: Annotated[Sentence, Field(description="What had happened to its execution")]
 
 
+class TaskOperated(TaskDetail):
+    """An operator has given a command. Their reason stands in the task's record."""
+
+    event = "task.operated"
+
+    command: Annotated[Literal["retry", "settle", "release", "close", "escalate"], Field(description="Which command")]
+    by: Annotated[str, Field(max_length=700, description="Who, as issuer and subject")]
+
+
 class TaskClosed(TaskDetail):
     """The task has ended."""
 
@@ -138,6 +147,7 @@ EVENTS: Final[Mapping[str, type[EventDetail]]] = {
         ApprovalDecided,
         ActionOutcomeUnknown,
         TaskRecovered,
+        TaskOperated,
         TaskClosed,
     )
 }

@@ -32,11 +32,11 @@ from shared.domain.change import (
     move_to,
     publish,
     record_outcome,
-    replace_approvals,
     restamp,
     settle_waits,
     start_run,
     void_approvals,
+    void_consumed,
     withdraw,
 )
 from shared.domain.checkpoint import Checkpoint
@@ -209,7 +209,7 @@ def _unsettled(s: Situation, action: Action, row: ActionRow, step: LedgerStep, o
 def _what_is_open(s: Situation, action: Action, row: ActionRow, step: LedgerStep) -> str:
     """Say what nobody knows, and for a task that is to end also everything else that still stands (B28)."""
     said = f"{action.operation}: {step.reason}" + (f" ({row.reason})" if row.reason else "")
-    if s.task.execution.ending is None and s.task.execution.cancel is None:
+    if not s.task.execution.is_ending:
         return said
     left = not_undone(s.task, s.workflow)
     return said + (f"; not undone: {'; '.join(left)}" if left else "")
@@ -217,16 +217,21 @@ def _what_is_open(s: Situation, action: Action, row: ActionRow, step: LedgerStep
 
 def cancellation(s: Situation) -> Move | None:
     """Nothing is in flight any more: undo what can be undone, and end by naming what could not."""
-    if s.task.business.status is not Status.CANCEL_REQUESTED:
+    if not _is_at(s.task, Status.CANCEL_REQUESTED, released=s.task.execution.cancel is not None):
         return None
     return _plan(s, 5, begin(s.task, because="nothing is in flight any more", ground=s.ground))
 
 
 def compensation(s: Situation) -> Move | None:
     """Go on undoing, newest first."""
-    if s.task.business.status is not Status.COMPENSATING:
+    if not _is_at(s.task, Status.COMPENSATING, released=s.task.execution.ending is not None):
         return None
     return _plan(s, 5, begin(s.task, because="compensation goes on", ground=s.ground))
+
+
+def _is_at(task: Checkpoint, status: Status, *, released: bool) -> bool:
+    """Whether a task stands at a status, or was there when it was quarantined and has been released."""
+    return task.business.status is status or (released and task.business.status is Status.RESUME_VALIDATION)
 
 
 def task_deadline(s: Situation) -> Move | None:
@@ -349,15 +354,6 @@ def _send(s: Situation, row: ActionRow) -> Move:
         if s.now < not_before:
             return Move(gate=5, reason=row.reason, directive=until(directive, not_before, row.reason))
     return Move(gate=5, reason="the action is due", directive=directive)
-
-
-def void_consumed(change: Change, action: Action) -> Change:
-    """A withdrawn action's approval is spent and does not come back: what it covered is asked again."""
-    approvals = tuple(
-        a.model_copy(update={"status": ApprovalStatus.VOID}) if a.approval_id == action.approval_id else a
-        for a in change.task.security.approvals
-    )
-    return replace_approvals(change, approvals)
 
 
 def _reconcile(s: Situation, action: Action, row: ActionRow, reason: str) -> Move:

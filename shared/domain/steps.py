@@ -21,7 +21,7 @@ from shared.domain.change import (
     void_approvals,
 )
 from shared.domain.change import explain as explained
-from shared.domain.checkpoint import Ending
+from shared.domain.checkpoint import BECAUSE_CHARACTERS_MAX, CancelScope, Ending
 from shared.domain.compensation import Undo, next_undo, not_undone
 from shared.domain.status import Status
 from shared.domain.wait import OnDeadline, Rung, WaitKind, WaitRule, WaitStatus
@@ -35,6 +35,7 @@ from shared.domain.workflow import (
     PerformAction,
     RequestApproval,
     Review,
+    StandStill,
     Step,
 )
 
@@ -154,6 +155,11 @@ def _(step: Review, change: Change, ground: Ground) -> Change:
     return prompt(explained(moved, step.reason), moved.opened[-1], "task.needs_review", reason=step.reason[:300])
 
 
+@take.register
+def _(step: StandStill, change: Change, ground: Ground) -> Change:
+    return take(Review(stage=step.stage, reason=step.reason), set_execution(change, cancel=None), ground)
+
+
 def plan(change: Change, ground: Ground) -> Step:
     """Say what a task needs now: a person, to end what was canceled or is being undone, or its workflow's step."""
     task = change.task
@@ -161,7 +167,11 @@ def plan(change: Change, ground: Ground) -> Step:
         return Review(stage=task.business.stage, reason=task.execution.hold)
     if task.execution.ending is not None:
         return ContinueCompensation()
-    if task.execution.cancel is not None:
+    cancel = task.execution.cancel
+    if cancel is not None and cancel.scope is not CancelScope.TASK:
+        found = f"{task.business.because}; the call was canceled by {cancel.principal.subject}"
+        return StandStill(stage=task.business.stage, reason=found[:BECAUSE_CHARACTERS_MAX])
+    if cancel is not None:
         return Compensate(stage=task.business.stage, status=Status.CANCELED, outcome="canceled on request")
     return ground.workflow.next_step(ground.workflow.view(task, now=ground.now))
 

@@ -156,6 +156,14 @@ class ContinueCompensation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StandStill:
+    """Stand still until a person says how to go on: what was stopped has been found out. The engine's own step."""
+
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
     """End the task."""
 
@@ -180,6 +188,7 @@ Step: TypeAlias = (
     | PerformAction
     | Compensate
     | ContinueCompensation
+    | StandStill
     | Finish
     | Review
 )

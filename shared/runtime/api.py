@@ -21,8 +21,11 @@ from shared.domain.errors import (
     LeaseLost,
     NotAuthenticated,
     NotAuthorised,
+    NothingToCancel,
+    ReleaseRefused,
     RequestTooLarge,
     StaleApproval,
+    StaleCommand,
     TaskClosed,
     TaskNotFound,
 )
@@ -55,6 +58,9 @@ _BY_CLASS: Final[Mapping[type[EngineError], Meaning]] = {
     DecisionClosed: Meaning(status=HTTPStatus.CONFLICT, title="The approval can no longer be decided"),
     TaskClosed: Meaning(status=HTTPStatus.CONFLICT, title="The task has ended"),
     ActionInFlight: Meaning(status=HTTPStatus.CONFLICT, title="An effect is under way or has happened"),
+    NothingToCancel: Meaning(status=HTTPStatus.CONFLICT, title="There is nothing to stop"),
+    StaleCommand: Meaning(status=HTTPStatus.CONFLICT, title="The task is not as you saw it"),
+    ReleaseRefused: Meaning(status=HTTPStatus.CONFLICT, title="The task stays in quarantine"),
     # Another attempt holds what this one needs; the same request may win later.
     LeaseLost: Meaning(status=HTTPStatus.SERVICE_UNAVAILABLE, title="Busy; try again"),
     AuthorityUnreadable: Meaning(status=HTTPStatus.SERVICE_UNAVAILABLE, title="Rights cannot be read; try again"),

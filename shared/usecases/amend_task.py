@@ -12,6 +12,7 @@ from shared.domain.change import (
     refer_to,
     restamp,
     set_business,
+    set_execution,
     settle_waits,
     stamps_of,
     void_approvals,
@@ -91,6 +92,8 @@ def _amended(task: Checkpoint, workflow: Workflow, form: RequestForm, principal:
     change = begin(task, because=f"the request was amended by {principal.ref.subject}", ground=ground)
     change = _without_actions(change, task)
     change = void_approvals(settle_waits(change, WaitStatus.VOID))
+    # Whoever amends has looked: nobody else has to look first.
+    change = set_execution(change, hold=None)
     change = set_business(
         change,
         request=form.record,

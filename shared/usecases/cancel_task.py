@@ -1,21 +1,14 @@
-"""Cancel a task: a request to stop, never a claim that nothing happened."""
+"""Cancel a task, or what it is doing: a request to stop, never a claim that nothing happened."""
 
 from dataclasses import dataclass
 
+from shared.domain.action import ActionStatus
 from shared.domain.authority import Operation, Principal
-from shared.domain.change import (
-    Ground,
-    begin,
-    move_to,
-    set_execution,
-    settle_waits,
-    stamps_of,
-    void_approvals,
-)
-from shared.domain.checkpoint import CancelRequest, CancelScope
-from shared.domain.errors import TaskClosed
-from shared.domain.status import Status
-from shared.domain.wait import WaitStatus
+from shared.domain.cancel import Stop, canceled, is_covered
+from shared.domain.change import Ground, stamps_of
+from shared.domain.checkpoint import CancelRequest, CancelScope, Checkpoint
+from shared.domain.directive import unsettled_action
+from shared.domain.errors import ActionInFlight, StaleVersion, TaskClosed
 from shared.usecases.engine import ApiDeps
 from shared.usecases.fresh import decide_on_fresh
 from shared.usecases.permission import load_permitted
@@ -25,23 +18,27 @@ from shared.usecases.summary import TaskSummary, summarise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelTask:
-    """A request to cancel the whole task."""
+    """A request to stop the whole task, the tool call or the model turn under way, or the task's child tasks."""
 
     principal: Principal
     task_id: str
+    scope: CancelScope = CancelScope.TASK
 
 
 def cancel_task(command: CancelTask, deps: ApiDeps) -> TaskSummary:
-    """Stop new work; what is in flight is reconciled by the machine before the task ends.
+    """Stop new work. What has not left is taken back at once; what is in flight is found out before anything else.
 
-    Cancelling what is being cancelled answers with the current state.
+    Canceling what is being canceled answers with the current state. A whole task ends as what is true and names what
+    could not be undone; after a tool call or a model turn a person says how to go on.
 
     Raises:
         TaskNotFound, NotAuthorised: nothing was changed.
         TaskClosed: the task has ended already, with the outcome it names.
+        NothingToCancel, NoChildTasks: what was to be stopped is not under way.
+        CheckpointQuarantined: nothing may be decided on what is stored; an operator releases or closes the task first.
 
     If killed here:
-        The request, the voided waits and the machine's wake-up are stored together or not at all.
+        The request, the withdrawn intent, the voided waits and the machine's wake-up are stored together or not at all.
     """
     return decide_on_fresh(lambda: _cancel(command, deps))
 
@@ -49,17 +46,27 @@ def cancel_task(command: CancelTask, deps: ApiDeps) -> TaskSummary:
 def _cancel(command: CancelTask, deps: ApiDeps) -> TaskSummary:
     loaded = load_permitted(command.principal, command.task_id, Operation.CANCEL, tasks=deps.tasks, rights=deps.rights)
     task = loaded.task
-    if task.execution.cancel is not None:
+    if is_covered(task, command.scope):
         return summarise(task)
     if task.closed:
         msg = f"the task has ended: {task.business.outcome}"
         raise TaskClosed(msg)
     workflow = deps.tasks.workflows[task.business.workflow]
     now = deps.tasks.clock.now()
-    ground = Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, deps.model_id), new_id=deps.tasks.ids.new)
-    change = begin(task, because=f"cancellation requested by {command.principal.ref.subject}", ground=ground)
-    change = move_to(change, status=Status.CANCEL_REQUESTED, stage=task.business.stage, ground=ground)
-    change = void_approvals(settle_waits(change, WaitStatus.VOID))
-    request = CancelRequest(scope=CancelScope.TASK, principal=command.principal.ref, requested_at=now)
-    change = set_execution(change, cancel=request)
-    return summarise(commit_change(change, deps.tasks, previous=loaded).task)
+    stop = Stop(
+        task=task,
+        request=CancelRequest(scope=command.scope, principal=command.principal.ref, requested_at=now),
+        ground=Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, deps.model_id), new_id=deps.tasks.ids.new),
+        unsent=_is_unsent(task, deps),
+    )
+    try:
+        return summarise(commit_change(canceled(stop), deps.tasks, previous=loaded).task)
+    except ActionInFlight as claimed:
+        # A worker claimed the intent that was to be taken back: what to do about it is decided anew (B17).
+        raise StaleVersion(claimed.message) from claimed
+
+
+def _is_unsent(task: Checkpoint, deps: ApiDeps) -> bool:
+    action = unsettled_action(task)
+    row = deps.ledger.get(task.key, action.operation) if action else None
+    return row is not None and row.status is ActionStatus.INTENT

@@ -9,12 +9,13 @@ from shared.domain.authority import Operation as Op
 from shared.domain.identity import PrincipalRef
 from tests.unit.authority.conftest import CLERK, ISSUER, Bench, a_question
 
+COMMANDS = frozenset({Op.RETRY, Op.SETTLE, Op.RELEASE, Op.CLOSE, Op.QUARANTINE, Op.ESCALATE})
 # What each role may do with another person's refund of its own tenant.
 RIGHTS: Mapping[str, frozenset[Operation]] = {
     "refund_clerk": frozenset({Op.START, Op.READ, Op.LIST, Op.AMEND, Op.CANCEL}),
     "refund_approver": frozenset({Op.READ, Op.LIST, Op.DECIDE}),
     "viewer": frozenset({Op.READ, Op.LIST}),
-    "operator": frozenset({Op.READ, Op.LIST, Op.OPERATE}),
+    "operator": frozenset({Op.READ, Op.LIST}) | COMMANDS,
     "payroll_clerk": frozenset(),
 }
 
@@ -174,3 +175,26 @@ def test_a_task_can_be_shown_to_whom_it_is_about(bench: Bench) -> None:
 
     assert may_read("EUR")
     assert not may_read("USD")
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_nobody_operates_on_their_own_task(command: Operation, bench: Bench) -> None:
+    """O2: an operator who asked for a refund does not also say what became of it."""
+    own = bench.authoriser().rule(a_question(command, who=CLERK, roles=frozenset({"operator", "refund_clerk"})))
+
+    assert (own.allowed, own.policies) == (False, ("owners-do-not-operate-on-their-own",))
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_workflow_may_keep_one_command_from_operators(command: Operation, bench: Bench) -> None:
+    """O2: saying what became of money can ask for more than looking after tasks; the other commands stay."""
+    policies = (
+        '@id("settling-is-for-finance") forbid (principal, action == Action::"settle", resource) '
+        'unless { principal.roles.contains("finance") };'
+    )
+
+    ruling = bench.authoriser(policies).rule(a_question(command, roles=frozenset({"operator"})))
+    both = bench.authoriser(policies).rule(a_question(command, roles=frozenset({"operator", "finance"})))
+
+    assert ruling.allowed is (command is not Op.SETTLE)
+    assert both.allowed
