@@ -15,9 +15,11 @@ from stacks.functions.perform import PerformFunction
 from stacks.functions.propose import ProposeFunction
 from stacks.functions.recover import RecoverFunction
 from stacks.functions.wake import WakeFunction
+from stacks.functions.webhook import WebhookFunction
 from stacks.http_api import HttpApi
 from stacks.identity import Identity, People
 from stacks.model import Model
+from stacks.notifications import Notifications
 from stacks.python_function import Workshop
 from stacks.references import DataReferences
 from stacks.retention import require_retention
@@ -59,9 +61,20 @@ class EngineStack(Stack):
         RecoverFunction(self, workshop=workshop, data=data).watch_machines(machines)
 
         api = ApiFunction(self, workshop=workshop, data=data, identity=identity, model_id=model.model_id)
-        door = HttpApi(self, stage=stage, identity=identity, function=api.function, alarms=workshop.alarms)
+        webhook = WebhookFunction(self, workshop=workshop, data=data)
+        door = HttpApi(
+            self,
+            stage=stage,
+            identity=identity,
+            function=api.function,
+            webhook=webhook.function,
+            alarms=workshop.alarms,
+        )
+        notifications = Notifications(self, stage=stage, event_bus=event_bus, alarms=workshop.alarms)
         CfnOutput(self, "ApiUrl", value=door.url)
         CfnOutput(self, "ApiId", value=door.api.api_id)
+        CfnOutput(self, "EventBusName", value=event_bus.event_bus_name)
+        CfnOutput(self, "NoticeTopicArn", value=notifications.topic.topic_arn)
         CfnOutput(self, "AlarmTopicArn", value=workshop.alarms.topic.topic_arn)
 
     def _workshop(self, stage: Stage) -> Workshop:

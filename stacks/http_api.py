@@ -1,6 +1,7 @@
-"""The door for people: an HTTP API that lets nobody in without a valid token."""
+"""The doors: an HTTP API that lets people in with a valid token, and outside systems with a signature."""
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import Aws
@@ -30,9 +31,15 @@ ROUTES: Final = (
 # The description of the API holds nothing about anybody.
 OPEN_ROUTES: Final = (("/openapi.json", (GET,)),)
 
+# What outside systems may send. No token: the function verifies a signature over every byte.
+WEBHOOK: Final = "/webhooks/{tenant}/{source}"
+
 # People and their tools, not machines: far above what a team types, far below what would hurt the tables.
 REQUESTS_PER_SECOND: Final = 50
 REQUESTS_BURST: Final = 100
+# Events of outside systems come one per wait; a sender that is told to wait comes again. This leaves room for people.
+EVENTS_PER_SECOND: Final = 20
+EVENTS_BURST: Final = 40
 
 # Who called what, when and with which outcome. No bodies, no tokens, no names.
 ACCESS_LOG_FIELDS: Final = {
@@ -50,10 +57,17 @@ ACCESS_LOG_FIELDS: Final = {
 
 
 class HttpApi(Construct):
-    """Routes, token check, throttling and access log in front of the `api` function (payload format 2.0)."""
+    """Routes, token check, throttling and access log in front of `api` and `webhook` (payload format 2.0)."""
 
     def __init__(
-        self, scope: Construct, *, stage: Stage, identity: Identity, function: lambda_.Function, alarms: Alarms
+        self,
+        scope: Construct,
+        *,
+        stage: Stage,
+        identity: Identity,
+        function: lambda_.Function,
+        webhook: lambda_.Function,
+        alarms: Alarms,
     ) -> None:
         super().__init__(scope, "HttpApi")
         self.api = apigateway.HttpApi(
@@ -79,7 +93,9 @@ class HttpApi(Construct):
                 acknowledge(
                     "AwsSolutions-APIG4", on=route, because="The API's own description is the same for everyone."
                 )
+        [signed] = self._add_webhook(webhook)
         self.default_stage = default_stage(self, self.api, stage=stage, log_name=stage.named("api"))
+        throttle(self.default_stage, signed, key=f"POST {WEBHOOK}", per_second=EVENTS_PER_SECOND, burst=EVENTS_BURST)
         alarms.raise_when(
             "api-server-errors",
             self.api.metric_server_error(period=ALARM_PERIOD, statistic="Sum"),
@@ -87,10 +103,40 @@ class HttpApi(Construct):
             because="The API answered a person with 5xx. The access log says whom, the function's log says why.",
         )
 
+    def _add_webhook(self, webhook: lambda_.Function) -> Sequence[apigateway.HttpRoute]:
+        integration = integrations.HttpLambdaIntegration(
+            "WebhookFunction",
+            webhook,
+            payload_format_version=apigateway.PayloadFormatVersion.VERSION_2_0,
+            scope_permission_to_route=False,
+        )
+        routes = self.api.add_routes(path=WEBHOOK, methods=[POST], integration=integration)
+        for route in routes:
+            acknowledge(
+                "AwsSolutions-APIG4",
+                on=route,
+                because="Outside systems hold no token; the function refuses every byte that is not signed.",
+            )
+        return routes
+
     @property
     def url(self) -> str:
         """Base address, without a slash at the end."""
         return self.api.api_endpoint
+
+
+def throttle(
+    served: apigateway.HttpStage, route: apigateway.HttpRoute, *, key: str, per_second: int, burst: int
+) -> None:
+    """Give one route a limit of its own, within the limit of all."""
+    stage = served.node.default_child
+    if not isinstance(stage, apigateway.CfnStage):
+        raise TypeError("an HTTP stage is expected to be one CloudFormation stage")
+    stage.route_settings = {
+        key: {"ThrottlingRateLimit": per_second, "ThrottlingBurstLimit": burst, "DetailedMetricsEnabled": True}
+    }
+    # A limit for a route that is not there yet is refused.
+    served.node.add_dependency(route)
 
 
 def default_stage(scope: Construct, api: apigateway.HttpApi, *, stage: Stage, log_name: str) -> apigateway.HttpStage:

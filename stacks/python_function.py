@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from aws_cdk import Aws, Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -94,6 +95,17 @@ def python_function(
     acknowledge_wildcard("*", on=role, because="X-Ray accepts trace segments on no narrower resource.")
     pin_runtime(function, stage=stage)
     return function
+
+
+def attention(name: str, *, period: Duration) -> cloudwatch.Metric:
+    """What a function counts when something needs a person although nothing is lost."""
+    return cloudwatch.Metric(
+        namespace=METRICS_NAMESPACE,
+        metric_name="NeedsAttention",
+        dimensions_map={"service": name},
+        statistic="Sum",
+        period=period,
+    )
 
 
 def allow_own_log(role: iam.Role, function_name: str) -> None:

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from stacks.acknowledge import acknowledge, acknowledge_wildcard
 from stacks.alarms import ALARM_PERIOD
-from stacks.python_function import Workshop, python_function
+from stacks.python_function import Workshop, attention, python_function
 from stacks.references import DataReferences, allow
 
 # A message is tried this often before it is set aside: an hour of backoff outlasts an ordinary outage of a neighbour.
@@ -113,4 +113,13 @@ class DeliverFunction(Construct):
             self.function.metric("IteratorAge", statistic="Maximum", period=ALARM_PERIOD),
             at_least=ITERATOR_AGE_ALARM_MS,
             because="The outbox is drained more than a minute late: executions start and waits resume late.",
+        )
+        workshop.alarms.raise_when(
+            "deliver-needs-attention",
+            attention("deliver", period=ALARM_PERIOD),
+            at_least=1,
+            because=(
+                "A timer was refused for good: reminders of that wait will not come, and the sweep ends it. "
+                "Deliver's log says which wait and why."
+            ),
         )

@@ -20,6 +20,7 @@ TIMEOUT_SECONDS = {
     "deliver": 30,
     "deadline": 20,
     "recover": 120,
+    "webhook": 15,
     "tool-issue_refund": 12,
     "tool-read_vendor": 12,
     "tool-reserve_budget": 12,
@@ -86,6 +87,16 @@ SETTINGS = {
         "INBOX_TABLE",
         "OUTBOX_TABLE",
         "SEAL_KEY_ID",
+    },
+    "webhook": {
+        "HEADS_TABLE",
+        "CHECKPOINTS_TABLE",
+        "WAITS_TABLE",
+        "ACTIONS_TABLE",
+        "INBOX_TABLE",
+        "OUTBOX_TABLE",
+        "SEAL_KEY_ID",
+        "WEBHOOK_SECRET_PREFIX",
     },
     "recover": {
         "HEADS_TABLE",
@@ -212,7 +223,11 @@ def test_machines_and_tools_are_told_by_name(production: Assembly) -> None:
 def test_the_end_of_an_execution_and_the_clock_wake_recover(production: Assembly) -> None:
     """B60, O3: errors that no Catch can see end in a rule, and what no rule saw is found by the sweep."""
     engine = production.engine
-    rules = {rule["Properties"]["Name"]: rule["Properties"] for _, rule in engine.of_type("AWS::Events::Rule")}
+    rules = {
+        rule["Properties"]["Name"]: rule["Properties"]
+        for _, rule in engine.of_type("AWS::Events::Rule")
+        if "EventBusName" not in rule["Properties"]
+    }
     recover = next(
         name
         for name, found in engine.of_type("AWS::Lambda::Function")
@@ -234,6 +249,10 @@ ALARMS = {
     *(f"holdfast-prod-{name}-errors" for name in FUNCTIONS),
     "holdfast-prod-deliver-dead-letters",
     "holdfast-prod-deliver-lag",
+    "holdfast-prod-deliver-needs-attention",
+    "holdfast-prod-notices-dead-letters",
+    "holdfast-prod-notices-failed",
+    "holdfast-prod-webhook-needs-attention",
     *(f"holdfast-prod-{workflow}-executions-{ending}" for workflow in WORKFLOWS for ending in ("failed", "timed-out")),
     "holdfast-prod-api-server-errors",
 }
@@ -243,7 +262,11 @@ def test_what_operators_are_told(production: Assembly) -> None:
     """Law 8: failures are loud. Every alarm reaches the topic and says what to do."""
     engine = production.engine
     alarms = [alarm["Properties"] for _, alarm in engine.of_type("AWS::CloudWatch::Alarm")]
-    [(topic, _)] = engine.of_type("AWS::SNS::Topic")
+    [topic] = [
+        name
+        for name, found in engine.of_type("AWS::SNS::Topic")
+        if found["Properties"]["TopicName"] == "holdfast-prod-alarms"
+    ]
 
     assert {alarm["AlarmName"] for alarm in alarms} == ALARMS
     for alarm in alarms:

@@ -122,6 +122,17 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "data key through dynamodb": KEY_TO_WRITE,
         "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
     },
+    "webhook": {
+        "table heads": READ | PUT,
+        "table checkpoints": READ | PUT,
+        "table waits": GET | PUT | UPDATE,
+        "table actions": PUT,
+        "table inbox": GET | PUT | {"dynamodb:Query"},
+        "table outbox": PUT,
+        "data key through dynamodb": KEY_TO_WRITE,
+        "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
+        "secrets webhook/*": {"secretsmanager:GetSecretValue"},
+    },
     "recover": {
         "table heads": READ | PUT,
         "table heads, index watch": {"dynamodb:Query"},
@@ -182,6 +193,9 @@ MACHINE_GRANTS: dict[str, set[str]] = {
 # EventBridge Scheduler, when a wait's timer goes off.
 TIMER_GRANTS: dict[str, set[str]] = {"function deadline": {"lambda:InvokeFunction"}}
 
+# EventBridge, when it tells people of an event.
+NOTICE_GRANTS: dict[str, set[str]] = {"notices": {"sns:Publish"}}
+
 SANDBOX_GRANTS: dict[str, set[str]] = {
     "own log": {"logs:CreateLogStream", "logs:PutLogEvents"},
     "sandbox ledger": GET | PUT | UPDATE | {"dynamodb:DeleteItem", "dynamodb:Query"},
@@ -196,6 +210,7 @@ WORDS = [
     (ACCOUNT.format(service="states") + r"stateMachine:holdfast-prod-(\w+)", r"machine \1"),
     (ACCOUNT.format(service="states") + r"execution:holdfast-prod-(\w+):\*", r"executions of \1"),
     (ACCOUNT.format(service="secretsmanager") + r"secret:holdfast-prod-([\w-]+)-\?{6}", r"secret \1"),
+    (ACCOUNT.format(service="secretsmanager") + r"secret:holdfast-prod-webhook/\*", "secrets webhook/*"),
     (ACCOUNT.format(service="scheduler") + r"schedule/holdfast-prod-deadlines/(.*)", r"timers \1"),
     (r"<DeadlineTimerRole\w+\.Arn>", "role of timers"),
     (r"arn:<AWS::Partition>:bedrock:<AWS::Region>::foundation-model/(.*)", r"model \1"),
@@ -203,6 +218,7 @@ WORDS = [
     (r"</holdfast/prod/data_key_arn>", "data key"),
     (r"</holdfast/prod/outbox_stream_arn>", "outbox stream"),
     (r"<EventBus\w+\.Arn>", "event bus"),
+    (r"<NotificationsNotices\w+>", "notices"),
     (r"<DeliverDeadLetters\w+\.Arn>", "dead letters"),
     (r"<Ledger\w+\.Arn>", "sandbox ledger"),
     (r"<ApiKey\w+>", "sandbox secret"),
@@ -322,16 +338,25 @@ def test_every_role_belongs_to_one_function_or_machine(production: Assembly) -> 
             for kind in ("AWS::Lambda::Function", "AWS::StepFunctions::StateMachine")
             for _, resource in template.of_type(kind)
         ]
-        assert sorted(owners) == sorted(roles - timer_roles(template))
+        assert sorted(owners) == sorted(roles - timer_roles(template) - notice_roles(template))
 
 
 def timer_roles(template: Template) -> set[str]:
     """Roles that EventBridge Scheduler takes; its schedules are made at run time and are in no template."""
+    return roles_of_service(template, "scheduler.amazonaws.com")
+
+
+def notice_roles(template: Template) -> set[str]:
+    """Roles that EventBridge takes when a rule sends a notice."""
+    return roles_of_service(template, "events.amazonaws.com")
+
+
+def roles_of_service(template: Template, service: str) -> set[str]:
+    """Roles that a service takes."""
     return {
         name
         for name, role in template.of_type("AWS::IAM::Role")
-        if role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]
-        == {"Service": "scheduler.amazonaws.com"}
+        if role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Principal"] == {"Service": service}
     }
 
 
@@ -341,6 +366,15 @@ def test_a_timer_may_do_nothing_but_go_off(production: Assembly) -> None:
     [trust] = production.engine.resources[role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
 
     assert grants_of(production.engine, role, "timer") == TIMER_GRANTS
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
+def test_a_notice_may_do_nothing_but_be_sent(production: Assembly) -> None:
+    """B72: a rule can publish to the one topic, and nobody else's rule can take its role."""
+    [role] = notice_roles(production.engine)
+    [trust] = production.engine.resources[role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+
+    assert grants_of(production.engine, role, "notices") == NOTICE_GRANTS
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 

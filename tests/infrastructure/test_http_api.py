@@ -15,6 +15,8 @@ ROUTES = {
     "POST /tasks/{task_id}/approvals/{approval_id}/decision",
 }
 OPEN = {"GET /openapi.json"}
+# Authenticated by a signature over every byte, inside the function.
+SIGNED = {"POST /webhooks/{tenant}/{source}"}
 
 
 def routes(template: Template) -> dict[str, dict[str, object]]:
@@ -27,14 +29,14 @@ def routes(template: Template) -> dict[str, dict[str, object]]:
 
 def test_the_routes_are_exactly_these(production: Assembly) -> None:
     """B02: a decision is a POST; there is no catch-all and nothing that a GET could change."""
-    assert set(routes(production.engine)) == ROUTES | OPEN
+    assert set(routes(production.engine)) == ROUTES | OPEN | SIGNED
 
 
-def test_every_route_but_the_description_demands_a_token(production: Assembly) -> None:
+def test_every_other_route_demands_a_token(production: Assembly) -> None:
     """A1: tenant and principal come from a verified token, so nothing is reached without one."""
     [(authorizer, resource)] = production.engine.of_type("AWS::ApiGatewayV2::Authorizer")
     for key, properties in routes(production.engine).items():
-        if key in OPEN:
+        if key in OPEN | SIGNED:
             assert properties.get("AuthorizationType", "NONE") == "NONE"
         else:
             assert properties["AuthorizationType"] == "JWT", key
@@ -72,7 +74,29 @@ def test_any_issuer_can_take_the_pool_s_place() -> None:
 
 def test_the_integration_is_payload_two(production: Assembly) -> None:
     """B45, B80: one payload format, known to the function."""
-    assert production.engine.properties("AWS::ApiGatewayV2::Integration")["PayloadFormatVersion"] == "2.0"
+    found = [each["Properties"] for _, each in production.engine.of_type("AWS::ApiGatewayV2::Integration")]
+    assert len(found) == 2
+    assert {each["PayloadFormatVersion"] for each in found} == {"2.0"}
+
+
+def test_the_webhook_s_route_reaches_the_webhook_and_nothing_else_does(production: Assembly) -> None:
+    """A stranger's bytes never reach the function that may start tasks."""
+    engine = production.engine
+    for key, properties in routes(engine).items():
+        integration = engine.text(properties["Target"]).removeprefix("integrations/").strip("<>")
+        uri = engine.resources[integration]["Properties"]["IntegrationUri"]
+        function = engine.resources[uri["Fn::GetAtt"][0]]["Properties"]["FunctionName"]
+        assert function == f"holdfast-prod-{'webhook' if key in SIGNED else 'api'}", key
+
+
+def test_senders_have_a_limit_of_their_own(production: Assembly) -> None:
+    """A sender that repeats itself in a loop leaves room for people."""
+    stage = next(each["Properties"] for _, each in production.engine.of_type("AWS::ApiGatewayV2::Stage"))
+    [(key, limit)] = stage["RouteSettings"].items()
+
+    assert {key} == SIGNED
+    assert 0 < limit["ThrottlingRateLimit"] < stage["DefaultRouteSettings"]["ThrottlingRateLimit"]
+    assert 0 < limit["ThrottlingBurstLimit"] < stage["DefaultRouteSettings"]["ThrottlingBurstLimit"]
 
 
 def test_the_gateway_throttles_and_logs_no_secret(production: Assembly) -> None:
