@@ -28,6 +28,9 @@ _PEOPLE: Final = (
     Person(
         name="payables-6", tenant="acme", roles=frozenset({"accounts_payable"}), may="read payments, release notices"
     ),
+    Person(name="recruiter-8", tenant="acme", roles=frozenset({"hr_clerk"}), may="start, read and amend onboardings"),
+    Person(name="lead-9", tenant="acme", roles=frozenset({"hr_lead"}), may="read onboardings, approve packets"),
+    Person(name="newcomer-10", tenant="acme", roles=frozenset({"employee"}), may="answer about their own onboarding"),
     Person(name="clerk-g", tenant="globex", roles=frozenset({"refund_clerk"}), may="start, read and amend refunds"),
     Person(name="manager-g", tenant="globex", roles=frozenset({"refund_approver"}), may="read and approve refunds"),
 )

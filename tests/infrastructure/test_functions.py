@@ -28,6 +28,8 @@ TIMEOUT_SECONDS = {
     "tool-create_payment": 12,
     "tool-cancel_payment": 12,
     "tool-notify_vendor": 12,
+    "tool-send_welcome_packet": 12,
+    "tool-order_equipment": 12,
 }
 SETTINGS = {
     "api": {
@@ -115,9 +117,11 @@ SETTINGS = {
     "tool-create_payment": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
     "tool-cancel_payment": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
     "tool-notify_vendor": {"PAYMENTS_URL", "PAYMENTS_SECRET_NAME"},
+    "tool-send_welcome_packet": {"OFFICE_URL", "OFFICE_SECRET_NAME"},
+    "tool-order_equipment": {"OFFICE_URL", "OFFICE_SECRET_NAME"},
 }
 FUNCTIONS = sorted(TIMEOUT_SECONDS)
-WORKFLOWS = ("refund", "vendor_payment")
+WORKFLOWS = ("onboarding", "refund", "vendor_payment")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

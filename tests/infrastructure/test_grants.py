@@ -81,6 +81,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table tokens": PUT,
         "table waits": GET,
         "data key through dynamodb": KEY_TO_WRITE,
+        "machine onboarding": ANSWER,
         "machine refund": ANSWER,
         "machine vendor_payment": ANSWER,
     },
@@ -98,6 +99,8 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "function tool-create_payment": {"lambda:InvokeFunction"},
         "function tool-cancel_payment": {"lambda:InvokeFunction"},
         "function tool-notify_vendor": {"lambda:InvokeFunction"},
+        "function tool-send_welcome_packet": {"lambda:InvokeFunction"},
+        "function tool-order_equipment": {"lambda:InvokeFunction"},
     },
     "deliver": {
         "outbox stream": {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
@@ -106,6 +109,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table tokens": GET,
         "table waits": GET,
         "data key through dynamodb": KEY_TO_WRITE,
+        "machine onboarding": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
         "machine refund": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
         "machine vendor_payment": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
         "event bus": {"events:PutEvents"},
@@ -142,6 +146,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table outbox": PUT | UPDATE | {"dynamodb:Scan"},
         "data key through dynamodb": KEY_TO_WRITE,
         "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
+        "executions of onboarding": {"states:DescribeExecution"},
         "executions of refund": {"states:DescribeExecution"},
         "executions of vendor_payment": {"states:DescribeExecution"},
     },
@@ -164,6 +169,13 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "secret payments-api-key": {"secretsmanager:GetSecretValue"},
     },
     "tool-notify_vendor": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    # The sandbox plays every provider under one key; with an address of their own the office's services have a secret.
+    "tool-send_welcome_packet": {
+        "secret payments-api-key": {"secretsmanager:GetSecretValue"},
+    },
+    "tool-order_equipment": {
         "secret payments-api-key": {"secretsmanager:GetSecretValue"},
     },
 }
@@ -402,9 +414,28 @@ def test_only_two_functions_can_touch_a_task_token(production: Assembly) -> None
     assert answering == {"open_wait", "deliver"}
 
 
+def test_every_provider_has_its_own_address_and_secret() -> None:
+    """Where there is no sandbox, a tool knows its own provider's key and nobody else's."""
+    engine = synthesise("provider", payments_url="https://bank.test", office_url="https://post.test").engine
+    expected = {"issue_refund": ("https://bank.test", "payments"), "order_equipment": ("https://post.test", "office")}
+
+    for tool, (url, name) in expected.items():
+        function = engine.function(f"tool-{tool}")
+        [secret] = [
+            engine.text(resource)
+            for statement in statements_of(engine, role_of(function))
+            if statement["Action"] == "secretsmanager:GetSecretValue"
+            for resource in as_list(statement["Resource"])
+        ]
+        assert secret.endswith(f":secret:holdfast-provider-{name}-api-key-??????")
+        assert url in function["Environment"]["Variables"].values()
+
+
 def test_a_cross_region_profile_is_allowed_with_the_model_behind_it() -> None:
     """The configured id decides what `bedrock:InvokeModel` reaches: the profile, and its model where it routes."""
-    engine = synthesise("profile", model_id="eu.amazon.nova-pro-v1:0", payments_url="https://bank.test").engine
+    engine = synthesise(
+        "profile", model_id="eu.amazon.nova-pro-v1:0", payments_url="https://bank.test", office_url="https://post.test"
+    ).engine
     role = role_of(engine.function("propose"))
     resources = [
         engine.text(resource)
