@@ -1,5 +1,7 @@
 """What happens when a wait has not been answered by its deadline. The wait owns the deadline; no timer does."""
 
+from typing import Final
+
 from shared.domain.change import (
     Change,
     Ground,
@@ -14,11 +16,15 @@ from shared.domain.change import (
 )
 from shared.domain.checkpoint import Checkpoint, Fact
 from shared.domain.directive import unsettled_action
+from shared.domain.errors import IllegalTransition
+from shared.domain.identity import NAME_CHARACTERS_MAX
+from shared.domain.instants import format_instant
 from shared.domain.status import Status
 from shared.domain.steps import plan, take
 from shared.domain.wait import OnDeadline, PendingWait, Wait, WaitKind, WaitStatus
 from shared.domain.workflow import Compensate, Review
 
+_EXPIRED: Final = "_expired"
 _ENDS = {OnDeadline.EXPIRE: Status.EXPIRED, OnDeadline.FAIL: Status.FAILED}
 
 
@@ -33,9 +39,22 @@ def act_on_rung(task: Checkpoint, wait: Wait, ground: Ground) -> Change | None:
     rung = wait.rule.ladder[wait.rung]
     if rung.ends or ground.now >= pending.deadline_at:
         return end_wait(task, pending, ground)
+    return moved_up(task, wait, ground, because="still open")
+
+
+def moved_up(task: Checkpoint, wait: Wait, ground: Ground, *, because: str) -> Change:
+    """Remind or escalate, as the wait's next rung says, whether or not its time has come.
+
+    Raises:
+        IllegalTransition: the next rung ends the wait; its time alone does that.
+    """
+    rung = wait.rule.ladder[wait.rung]
+    if rung.ends:
+        msg = f"nobody is left to turn to; {wait.name} ends at {format_instant(wait.deadline_at)}"
+        raise IllegalTransition(msg)
     words = {OnDeadline.REMIND: "reminded", OnDeadline.ESCALATE: "escalated to"}
     event = {OnDeadline.REMIND: "wait.reminded", OnDeadline.ESCALATE: "task.escalated"}[rung.do]
-    change = begin(task, because=f"{words[rung.do]} {rung.to}: {wait.name} is still open", ground=ground)
+    change = begin(task, because=f"{wait.name}: {words[rung.do]} {rung.to}: {because}", ground=ground)
     change = move_to(change, status=task.business.status, stage=task.business.stage, ground=ground)
     change = climb(change, wait)
     return prompt(change, wait, event, to=rung.to)
@@ -70,4 +89,10 @@ def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
 
 
 def _noted(change: Change, wait: PendingWait) -> Change:
-    return note_fact(change, Fact(name=f"{wait.name}_expired"[:40], happened=True, reference=wait.wait_id))
+    name = f"{wait.name[: NAME_CHARACTERS_MAX - len(_EXPIRED)]}{_EXPIRED}"
+    return note_fact(change, Fact(name=name, happened=True, reference=wait.wait_id))
+
+
+def is_silence(fact: Fact) -> bool:
+    """Whether a fact says that nobody answered a wait in time."""
+    return fact.ordinal is None and fact.name.endswith(_EXPIRED)

@@ -13,7 +13,8 @@ from shared.domain.records import Record
 
 TENANT_PATTERN: Final = r"^[a-z0-9][a-z0-9-]{1,39}\Z"
 TASK_ID_PATTERN: Final = r"^tsk_[0-9a-f]{32}\Z"
-NAME_PATTERN: Final = r"^[a-z][a-z0-9_]{1,39}\Z"
+NAME_CHARACTERS_MAX: Final = 40
+NAME_PATTERN: Final = rf"^[a-z][a-z0-9_]{{1,{NAME_CHARACTERS_MAX - 1}}}\Z"
 # Approval, wait and correlation ids are ours and unguessable, or a partner's reference of the same bounded grammar.
 REFERENCE_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}\Z"
 

@@ -56,6 +56,7 @@ def api() -> ApiDeps:
     from shared.adapters.aws import dynamodb, s3
     from shared.adapters.dynamodb.action_ledger import DynamoActionLedger
     from shared.adapters.dynamodb.inbox import DynamoInbox
+    from shared.adapters.dynamodb.wait_store import DynamoWaitStore
     from shared.adapters.s3.evidence_store import S3EvidenceStore
     from shared.adapters.system import SystemIds
     from shared.runtime.settings import ApiSettings
@@ -65,6 +66,7 @@ def api() -> ApiDeps:
         tasks=_records(_commit_tables(settings), settings.seal_key_id),
         rights=_rights(settings),
         inbox=DynamoInbox(dynamodb(), settings.inbox_table),
+        waits=DynamoWaitStore(dynamodb(), settings.waits_table),
         ledger=DynamoActionLedger(dynamodb(), settings.actions_table, SystemIds()),
         evidence=S3EvidenceStore(s3(), settings.evidence_bucket),
         model_id=settings.model_id,

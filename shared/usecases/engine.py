@@ -49,6 +49,7 @@ class ApiDeps:
     tasks: Records
     rights: Rights
     inbox: Inbox
+    waits: WaitStore
     ledger: ActionLedger
     evidence: EvidenceStore
     # The model a new task is stamped with; the gates notice when it changes.

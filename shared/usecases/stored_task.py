@@ -1,7 +1,7 @@
 """Loading and committing sealed tasks: gate 3, and law 6."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from shared.domain.change import Change
@@ -54,31 +54,46 @@ def verify_stored(stored: Stored, deps: Records) -> Loaded:
         raise Untrusted(head, head.quarantine)
     if sealed is None or sealed.version != head.version:
         raise Untrusted(head, f"the checkpoint of version {head.version} is missing")
+    loaded, schema = verify_sealed(head, sealed, deps)
+    columns = head_columns(loaded.task)
+    # An earlier release may have indexed other columns; those that both know have to agree all the same.
+    migrated = schema != SCHEMA_VERSION
+    known = columns.keys() & head.columns.keys() if migrated else columns.keys() | head.columns.keys()
+    if any(columns.get(name) != head.columns.get(name) for name in known):
+        raise Untrusted(head, "the head's columns differ from the sealed record")
+    return loaded
+
+
+def verify_sealed(head: Head, sealed: SealedCheckpoint, deps: Records) -> tuple[Loaded, int]:
+    """Check one version by itself: sealed for exactly this task and version, readable, of a workflow as we have it.
+
+    Returns:
+        The task, and the schema version that its body was written in.
+
+    Raises:
+        Untrusted: it is not.
+        SealUnavailable: the key service could not be asked; that is no verdict.
+    """
     stored_body = _read(head, sealed)
+    schema: int = stored_body["schema_version"]
     sealed_bytes = seal_input(
         head.key,
-        version=head.version,
-        schema_version=stored_body["schema_version"],
+        version=sealed.version,
+        schema_version=schema,
         key_id=sealed.key_id,
         previous_seal=stored_body["previous_seal"],
         body=sealed.body,
     )
     if not deps.sealer.verify(sealed_bytes, sealed.seal, sealed.key_id):
-        raise Untrusted(head, f"the seal of version {head.version} does not match")
+        raise Untrusted(head, f"the seal of version {sealed.version} does not match")
     task = _decode(head, sealed, stored_body)
-    if (task.key, task.version) != (head.key, head.version):
+    if (task.key, task.version) != (head.key, sealed.version):
         raise Untrusted(head, "the sealed record belongs to another task or version")
-    columns = head_columns(task)
-    # An earlier release may have indexed other columns; those that both know have to agree all the same.
-    migrated = stored_body["schema_version"] != SCHEMA_VERSION
-    known = columns.keys() & head.columns.keys() if migrated else columns.keys() | head.columns.keys()
-    if any(columns.get(name) != head.columns.get(name) for name in known):
-        raise Untrusted(head, "the head's columns differ from the sealed record")
     workflow = deps.workflows.get(task.business.workflow)
     misfit = "no such workflow" if workflow is None else workflow.misfit(task)
     if misfit is not None:
         raise Untrusted(head, f"this release has {misfit}")
-    return Loaded(task=task, seal=sealed.seal)
+    return Loaded(task=task, seal=sealed.seal), schema
 
 
 def commit_change(
@@ -99,13 +114,31 @@ def commit_change(
     If killed here:
         Before the write nothing happened; after it the outbox row is delivered by the stream.
     """
-    execution = change.task.execution
     if lease_fence is not None:
-        execution = execution.model_copy(update={"fence": lease_fence})
-    task = change.task.model_copy(
-        update={"previous_seal": previous.seal if previous else GENESIS, "execution": execution}
-    )
-    body = encode_checkpoint(task, begins_something=_begins_something(change, previous))
+        execution = change.task.execution.model_copy(update={"fence": lease_fence})
+        change = replace(change, task=change.task.model_copy(update={"execution": execution}))
+    commit, loaded = _sealed(change, deps, chained_to=previous)
+    deps.records.commit(replace(commit, inbox=inbox, lease_fence=lease_fence))
+    return loaded
+
+
+def commit_release(change: Change, deps: Records, *, intact: Loaded, head: Head) -> Loaded:
+    """Seal the change's task, chained to the version it was made from, and commit it over a quarantined head.
+
+    Raises:
+        Redecide, RequestTooLarge, SealUnavailable: see `commit_change`; the task is still quarantined.
+
+    If killed here:
+        The task is quarantined as before, or it is not any more, with everything that belongs to that.
+    """
+    commit, loaded = _sealed(change, deps, chained_to=intact)
+    deps.records.release(replace(commit, previous=head.version), quarantine=head.quarantine or "")
+    return loaded
+
+
+def _sealed(change: Change, deps: Records, *, chained_to: Loaded | None) -> tuple[Commit, Loaded]:
+    task = change.task.model_copy(update={"previous_seal": chained_to.seal if chained_to else GENESIS})
+    body = encode_checkpoint(task, begins_something=_begins_something(change, chained_to))
     key_id = deps.sealer.key_id
     sealed_bytes = seal_input(
         task.key,
@@ -116,25 +149,21 @@ def commit_change(
         body=body,
     )
     sealed = SealedCheckpoint(version=task.version, body=body, seal=deps.sealer.seal(sealed_bytes), key_id=key_id)
-    deps.records.commit(
-        Commit(
-            attempt_id=deps.ids.new("att"),
-            key=task.key,
-            previous=previous.task.version if previous else None,
-            checkpoint=sealed,
-            columns=head_columns(task),
-            now=deps.clock.now(),
-            inbox=inbox,
-            opened=change.opened,
-            settled=change.settled,
-            climbed=change.climbed,
-            intents=change.intents,
-            withdrawn=change.withdrawn,
-            messages=change.messages,
-            lease_fence=lease_fence,
-        )
+    commit = Commit(
+        attempt_id=deps.ids.new("att"),
+        key=task.key,
+        previous=chained_to.task.version if chained_to else None,
+        checkpoint=sealed,
+        columns=head_columns(task),
+        now=deps.clock.now(),
+        opened=change.opened,
+        settled=change.settled,
+        climbed=change.climbed,
+        intents=change.intents,
+        withdrawn=change.withdrawn,
+        messages=change.messages,
     )
-    return Loaded(task=task, seal=sealed.seal)
+    return commit, Loaded(task=task, seal=sealed.seal)
 
 
 def _begins_something(change: Change, previous: Loaded | None) -> bool:

@@ -133,6 +133,7 @@ class Machine:
             tasks=self.records(p),
             rights=self.rights(p),
             inbox=p.inbox,
+            waits=p.waits,
             ledger=p.ledger,
             evidence=p.evidence,
             model_id=self.model_id,

@@ -137,6 +137,7 @@ class Api:
                     authoriser=CedarAuthoriser(workflows, audit=self.audited.append),
                 ),
                 inbox=process.inbox,
+                waits=process.waits,
                 ledger=process.ledger,
                 evidence=process.evidence,
                 model_id="model-1",
