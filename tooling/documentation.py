@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from tooling import claims, drawings, source_facts
+from tooling import claims, drawings, event_schemas, source_facts
 from tooling.steps import ROOT, VENV_BIN
 
 DRAWN: Final = re.compile(
@@ -26,6 +26,8 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "claims": claims.proven,
     "differences": drawings.differences,
     "errors": drawings.errors,
+    "event envelope": event_schemas.envelope,
+    "event schemas": event_schemas.drawn,
     "events": drawings.events,
     "gates": drawings.gates,
     "ledger": drawings.ledger,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.domain.canonical import short_digest
+from shared.domain.canonical import Json, short_digest
 from shared.domain.change import begin, prompt, publish
 from shared.domain.errors import InvariantBroken
 from shared.domain.events import EVENTS, Envelope, detail_of, schema_version_of
@@ -33,7 +33,7 @@ PUBLISHED = {
 def form_of(name: str) -> str:
     """The digest of what a form promises: fields, types and limits. Descriptions may be improved."""
     schema = EVENTS[name].model_json_schema()
-    fields = {
+    fields: dict[str, Json] = {
         field: {key: value for key, value in promised.items() if key not in {"description", "title"}}
         for field, promised in schema["properties"].items()
     }
