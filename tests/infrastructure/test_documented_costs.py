@@ -16,8 +16,8 @@ def test_the_idle_costs_count_what_is_deployed() -> None:
     assembly, text = synthesise("dev"), README.read_text(encoding="utf-8")
     alarms = len(list(assembly.engine.of_type("AWS::CloudWatch::Alarm")))
     keys = len(list(assembly.data.of_type("AWS::KMS::Key")))
-    secret = float(re.findall(r"Secrets Manager \| 1 x ([\d.]+) \|", text)[0])
+    [secrets] = re.findall(r"in Secrets Manager \|.*\| ([\d.]+) \|", text)
 
     assert re.findall(r"\| ([\d.]+) for (\d+) \|", text) == [(f"{alarms * ALARM:.2f}", str(alarms))]
     assert f"{keys} x {KEY:.2f}" in text
-    assert f"That is {alarms * ALARM + keys * KEY + secret:.2f} a month" in text
+    assert f"That is {alarms * ALARM + keys * KEY + float(secrets):.2f} a month" in text
