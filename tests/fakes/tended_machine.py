@@ -12,7 +12,7 @@ from shared.domain.identity import TaskKey
 from shared.domain.outbox import ArmTimer
 from shared.ports.executions import ExecutionState
 from shared.usecases.act_on_deadline import DeadlineFired, act_on_deadline
-from shared.usecases.engine import DeadlineDeps, RecoverDeps
+from shared.usecases.engine import DeadlineDeps, RecoverDeps, WebhookDeps
 from shared.usecases.recover import recover_task, sweep
 from tests.fakes.calls import Killed
 from tests.fakes.machine import Machine, Run, Trigger
@@ -29,6 +29,11 @@ class TendedMachine(Machine):
         super().__init__(*arguments, **more)
         # Deliveries that are left, by what is delivered.
         self._left: defaultdict[object, int] = defaultdict(lambda: DELIVERIES_MAX)
+
+    def webhook(self) -> WebhookDeps:
+        """Wire the taking in of signed events in a fresh process."""
+        p = self.process()
+        return WebhookDeps(tasks=self.records(p), waits=p.waits, inbox=p.inbox, alarm=self.world.alarms.append)
 
     def beside(self) -> bool:
         """Fire the timers that are due, and report the executions that have died."""
