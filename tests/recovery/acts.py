@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from shared.domain.action import Scalar
+from shared.domain.answer import SignedEvent
 from shared.domain.approval import Approval, ApprovalStatus, DecisionWord
-from shared.domain.authority import Principal
 from shared.domain.identity import PrincipalRef
+from shared.domain.wait import PendingWait, WaitKind
 from shared.usecases.amend_task import AmendTask, amend_task
+from shared.usecases.answer_input import AnswerInput, answer_input
 from shared.usecases.cancel_task import CancelTask, cancel_task
 from shared.usecases.decide_approval import DecideApproval, decide_approval
-from shared.usecases.engine import ApiDeps
-from shared.usecases.summary import TaskSummary
+from shared.usecases.receive_event import receive_event
 from tests.fakes.store import World
 from tests.recovery.scene import Request, Scene
 from tests.recovery.story import TENANT, Act
@@ -46,17 +48,17 @@ class Decides(Asks):
             return None
         version = task.business.request_version
 
-        def decide(principal: Principal, deps: ApiDeps) -> TaskSummary:
+        def decide() -> object:
             command = DecideApproval(
-                principal=principal,
+                principal=scene.principal(self.by),
                 task_id=task.task_id,
                 approval_id=approval.approval_id,
                 word=self.word,
                 request_version=version,
             )
-            return decide_approval(command, deps)
+            return decide_approval(command, scene.machine.api())
 
-        return Request(what=str(self), by=self.by, command=decide, act=self)
+        return Request(what=str(self), work=decide, act=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +77,16 @@ class Amends(Asks):
             return None
         version = task.business.request_version
 
-        def amend(principal: Principal, deps: ApiDeps) -> TaskSummary:
+        def amend() -> object:
             command = AmendTask(
-                principal=principal, task_id=task.task_id, request=dict(self.to), request_version=version
+                principal=scene.principal(self.by),
+                task_id=task.task_id,
+                request=dict(self.to),
+                request_version=version,
             )
-            return amend_task(command, deps)
+            return amend_task(command, scene.machine.api())
 
-        return Request(what=str(self), by=self.by, command=amend, act=self)
+        return Request(what=str(self), work=amend, act=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +103,66 @@ class Cancels(Asks):
         if task is None:
             return None
 
-        def cancel(principal: Principal, deps: ApiDeps) -> TaskSummary:
-            return cancel_task(CancelTask(principal=principal, task_id=task.task_id), deps)
+        def cancel() -> object:
+            command = CancelTask(principal=scene.principal(self.by), task_id=task.task_id)
+            return cancel_task(command, scene.machine.api())
 
-        return Request(what=str(self), by=self.by, command=cancel, act=self)
+        return Request(what=str(self), work=cancel, act=self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers(Asks):
+    """A person answers the question that the task asks now, if it asks one."""
+
+    by: PrincipalRef
+    answer: Mapping[str, Scalar]
+
+    def __str__(self) -> str:
+        return f"answer by {self.by.subject}"
+
+    def request(self, scene: Scene) -> Request | None:
+        task, wait = scene.task, open_wait(scene, WaitKind.INPUT)
+        if task is None or wait is None:
+            return None
+        version = task.business.request_version
+
+        def answer() -> object:
+            command = AnswerInput(
+                principal=scene.principal(self.by),
+                task_id=task.task_id,
+                wait_id=wait.wait_id,
+                request_version=version,
+                answer=dict(self.answer),
+            )
+            return answer_input(command, scene.machine.api())
+
+        return Request(what=str(self), work=answer, act=self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports(Asks):
+    """An outside system sends an event under a correlation id, whether a wait is open for it or not yet."""
+
+    source: str
+    correlation_id: str
+    answer: Mapping[str, Scalar]
+    event_id: str = "evt-1"
+
+    def __str__(self) -> str:
+        return f"{self.event_id} of {self.source}"
+
+    def request(self, scene: Scene) -> Request | None:
+        event = SignedEvent(
+            source=self.source,
+            event_id=self.event_id,
+            correlation_id=self.correlation_id,
+            answer=dict(self.answer),
+        )
+
+        def report() -> object:
+            return receive_event(TENANT, event, scene.machine.webhook())
+
+        return Request(what=str(self), work=report, act=self, function="webhook")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +212,17 @@ class Happens:
 
 
 def changes_the_ending(act: Act | None) -> bool:
-    """Whether a story with this act in its middle may end otherwise: an approval that comes early changes nothing."""
+    """Whether a story with this act in its middle may end otherwise: a yes or an event that comes early may not."""
     while isinstance(act, Promptly):
         act = act.act
-    return act is not None and not (isinstance(act, Decides) and act.word is DecisionWord.APPROVE)
+    as_told = isinstance(act, Reports) or (isinstance(act, Decides) and act.word is DecisionWord.APPROVE)
+    return act is not None and not as_told
+
+
+def open_wait(scene: Scene, kind: WaitKind) -> PendingWait | None:
+    """The wait of that kind that is open now."""
+    waits = scene.task.execution.waits if scene.task else ()
+    return next((w for w in waits if w.kind is kind), None)
 
 
 def open_approval(scene: Scene) -> Approval | None:

@@ -1,6 +1,6 @@
 """Points: each is one place in a story and one thing that goes wrong there, once."""
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -64,17 +64,33 @@ class CallMade:
         return f"{self.name} in {self.function} #{self.delivery + 1}"
 
 
-AT_EVERY_CALL: Final = (
-    Trouble.KILL_BEFORE,
-    Trouble.KILL_AFTER,
-    Trouble.DROP_REPLY,
-    Trouble.LOSE_REQUEST,
-    Trouble.STALL,
-    Trouble.STALL_ON,
-    Trouble.OVERTAKEN,
+AT_EVERY_CALL: Final = (Trouble.KILL_BEFORE, Trouble.KILL_AFTER, Trouble.DROP_REPLY)
+# A read whose request is lost and one whose reply is lost are the same to everybody.
+READS: Final = frozenset(
+    {
+        "task_records.load",
+        "authority.read",
+        "action_ledger.get",
+        "wait_store.get",
+        "token_store.get",
+        "inbox.get",
+        "inbox.early",
+        "sealer.verify",
+        "sealer.seal",
+        "artifacts.get_window",
+        "artifacts.get_residue",
+        "evidence_store.read",
+        "executions.state",
+        "tool_gateway.lookup",
+    }
 )
+# Nobody can tell these and what another worker does into an order: they touch no record that anybody changes. Whoever
+# hangs or is overtaken before one of them might as well be so before the next call.
+ALONE: Final = ("sealer.", "artifacts.", "evidence_store.", "model.", "event_bus.", "timers.")
 
 
+# A copy comes after each of the next few deliveries, and then after every so many, and long after the end.
+SOON: Final = 4
 # A request to the API makes fewer calls than this; a worker that has ended before its stop simply went first.
 API_CALLS_MAX: Final = 6
 # Whoever acts in the middle of these meets more than one write of theirs.
@@ -89,21 +105,35 @@ def points_of(calls: list[CallMade], deliveries: list[str], meanwhile: tuple[Act
         deliveries: the function of every delivery, in order.
         meanwhile: what others do in the middle of every call.
     """
-    made = Counter(call.delivery for call in calls)
-    return [
-        *(point for number, call in enumerate(calls, start=1) for point in _at_call(number, call, meanwhile)),
-        *(point for number in range(len(deliveries)) for point in _twice(number, deliveries)),
-        *(
-            point
-            for number, function in enumerate(deliveries)
-            for point in _interleaved(number, function, made[number], meanwhile)
-        ),
+    last_request = max((n for n, function in enumerate(deliveries) if function == "api"), default=0)
+    made: defaultdict[int, list[str]] = defaultdict(list)
+    points = []
+    for number, call in enumerate(calls, start=1):
+        touches = not made[call.delivery] or not call.name.startswith(ALONE)
+        made[call.delivery].append(call.name)
+        points += _at_call(number, call)
+        if touches:
+            points += _beside(number, call, meanwhile, others_follow=call.delivery < last_request)
+    for number, function in enumerate(deliveries):
+        points += _twice(number, deliveries)
+        points += _interleaved(number, function, made[number], meanwhile)
+    return points
+
+
+def _at_call(number: int, call: CallMade) -> list[Point]:
+    """What can go wrong with a call by itself."""
+    troubles = [
+        *AT_EVERY_CALL,
+        *([Trouble.LOSE_REQUEST] if call.name not in READS else []),
+        *([Trouble.DIE_UNHEARD] if call.function == "wake" else []),
     ]
+    return [Point(trouble=trouble, at=number, where=str(call), delivery=call.delivery) for trouble in troubles]
 
 
-def _at_call(number: int, call: CallMade, meanwhile: tuple[Act, ...]) -> list[Point]:
+def _beside(number: int, call: CallMade, meanwhile: tuple[Act, ...], *, others_follow: bool) -> list[Point]:
+    """What others may do before a call is made."""
     where, delivery = str(call), call.delivery
-    troubles = [*AT_EVERY_CALL, *([Trouble.DIE_UNHEARD] if call.function == "wake" else [])]
+    troubles = [Trouble.STALL, *([Trouble.STALL_ON] if others_follow else []), Trouble.OVERTAKEN]
     return [
         *(Point(trouble=trouble, at=number, where=where, delivery=delivery) for trouble in troubles),
         *(Point(trouble=Trouble.MEANWHILE, at=number, where=where, delivery=delivery, act=act) for act in meanwhile),
@@ -111,7 +141,9 @@ def _at_call(number: int, call: CallMade, meanwhile: tuple[Act, ...]) -> list[Po
 
 
 def _twice(delivery: int, deliveries: list[str]) -> list[Point]:
-    afters = [*range(delivery + 1, len(deliveries) + 1), None]
+    soon = range(delivery + 1, min(delivery + SOON, len(deliveries)) + 1)
+    later = range(delivery + SOON + 1, len(deliveries) + 1, SOON)
+    afters = [*soon, *later, None]
     where = deliveries[delivery]
     return [
         Point(trouble=Trouble.TWICE, at=delivery + 1, where=where, delivery=delivery, again_after=after)
@@ -119,21 +151,21 @@ def _twice(delivery: int, deliveries: list[str]) -> list[Point]:
     ]
 
 
-def _interleaved(delivery: int, function: str, calls: int, meanwhile: tuple[Act, ...]) -> list[Point]:
+def _interleaved(delivery: int, function: str, names: list[str], meanwhile: tuple[Act, ...]) -> list[Point]:
     """Two workers that both pass a look before either writes.
 
-    The delivery and its copy stop at every pair of calls. Somebody else's request is stopped at each of its calls
-    while the delivery runs to its end; where the delivery writes more than once, it is stopped at each of its own too.
+    The delivery and its copy stop at every pair of calls that touch what others may change. Somebody else's request is
+    stopped at each of its calls while the delivery runs to its end; where the delivery writes more than once, it is
+    stopped at each of its own too.
     """
-    if function == "copy" or calls == 0:
-        return []
 
     def point(at: int, other_at: int, act: Act | None) -> Point:
         where = f"{function} #{delivery + 1}"
         return Point(trouble=Trouble.INTERLEAVED, at=at, where=where, delivery=delivery, other_at=other_at, act=act)
 
-    copies = [point(at, other, None) for at in range(1, calls + 1) for other in range(1, calls + 1)]
-    stops = range(1, calls + 1) if function in WRITES_TWICE else [1]
+    touching = [number for number, name in enumerate(names, start=1) if not name.startswith(ALONE)]
+    copies = [point(at, other, None) for at in touching for other in touching]
+    stops = touching if function in WRITES_TWICE else touching[:1]
     others = [
         point(at, other, act)
         for act in meanwhile

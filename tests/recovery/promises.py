@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from shared.domain.action import EffectClass
-from shared.domain.approval import DecisionWord
+from shared.domain.approval import ApprovalStatus
 from shared.domain.errors import TaskClosed
 from shared.domain.status import Status
 from tests.recovery.acts import Amends, Cancels, Decides
@@ -37,9 +37,9 @@ def _kept(scene: Scene, answer: Answer) -> Iterable[str]:
     stops = _CANCELED | ({ending.status} if ending is not None else set())
     if isinstance(answer.request.act, Cancels) and status not in stops:
         yield f"{answer.request.what} was accepted, the task is {status}"
-    approved = isinstance(answer.request.act, Decides) and answer.request.act.word is DecisionWord.APPROVE
-    if approved and status is Status.EXPIRED:
-        yield f"{answer.request.what} was accepted, the task has expired"
+    unused = any(approval.status is ApprovalStatus.GRANTED for approval in task.security.approvals)
+    if isinstance(answer.request.act, Decides) and status is Status.EXPIRED and unused:
+        yield f"{answer.request.what} was accepted and never acted on, the task has expired"
     if isinstance(answer.request.act, Amends):
         asked = {name: value for name, value in answer.request.act.to.items() if name != scene.workflow.untrusted_field}
         if any(task.business.request.get(name) != value for name, value in asked.items()):

@@ -12,7 +12,6 @@ from shared.domain.errors import Reject
 from shared.domain.identity import PrincipalRef, TaskKey
 from shared.domain.workflow import Workflow
 from shared.ports.authoriser import Authoriser
-from shared.usecases.engine import ApiDeps
 from shared.usecases.start_task import StartTask, start_task
 from tests.fakes.calls import Calls, Killed
 from tests.fakes.downstream import Downstream
@@ -29,12 +28,16 @@ CLIENT_PAUSE: Final = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a client asks of the API, in whose name, and the act that it belongs to."""
+    """What a client asks of a function, and the act that it belongs to. Doing `work` again is asking again."""
 
     what: str
-    by: PrincipalRef
-    command: Callable[[Principal, ApiDeps], object]
+    work: Callable[[], object]
     act: Act | None = None
+    function: str = "api"
+
+    def trigger(self) -> Trigger:
+        """The delivery of the request to its function."""
+        return Trigger(function=self.function, subject=self.what, work=self.work)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +72,8 @@ class Scene:
         return read_body(self.world.checkpoints[self.key.key, head.version].body)
 
     def ask(self, request: Request) -> None:
-        """Send a request to the API, and again while no answer comes."""
-        trigger, last = self.trigger(request), ""
+        """Send a request, and again while no answer comes."""
+        trigger, last = request.trigger(), ""
         for _ in range(CLIENT_TRIES_MAX):
             try:
                 self.machine.fire(trigger)
@@ -85,14 +88,6 @@ class Scene:
         msg = f"{request.what}: no answer in {CLIENT_TRIES_MAX} tries: {last}"
         raise AssertionError(msg)
 
-    def trigger(self, request: Request) -> Trigger:
-        """The delivery of a request to the API's function."""
-
-        def work() -> object:
-            return request.command(self._principal(request.by), self.machine.api())
-
-        return Trigger(function="api", subject=request.what, work=work)
-
     def told(self, request: Request, failure: BaseException | None) -> bool:
         """Note what a client was told; say whether that was an answer."""
         if isinstance(failure, AssertionError):
@@ -105,18 +100,18 @@ class Scene:
     def start(self) -> None:
         """Send the request that starts the story's task."""
 
-        def start(principal: Principal, deps: ApiDeps) -> object:
+        def start() -> object:
             command = StartTask(
-                principal=principal,
+                principal=self.principal(self.story.requester),
                 workflow=self.workflow.name,
                 request=dict(self.story.request),
                 idempotency_key=f"story {self.story.name}",
             )
-            return start_task(command, deps)
+            return start_task(command, self.machine.api())
 
-        self.ask(Request(what="start", by=self.story.requester, command=start))
+        self.ask(Request(what="start", work=start))
 
-    def _principal(self, ref: PrincipalRef) -> Principal:
+    def principal(self, ref: PrincipalRef) -> Principal:
         """Who calls, with the rights that the authority store gives now, as the API reads them for every request."""
         read = self.machine.process().authority.read((ref,))
         return read.principals.get(ref.key) or Principal(ref=ref, tenant=TENANT, roles=frozenset())

@@ -26,6 +26,7 @@ LONG_AFTER: Final = timedelta(hours=6)
 # How long each function may live; a worker that hangs is ended by then.
 LIVES: Final = {
     "api": timedelta(seconds=15),
+    "webhook": timedelta(seconds=15),
     "wake": timedelta(seconds=20),
     "propose": timedelta(seconds=60),
     "open_wait": timedelta(seconds=10),
@@ -180,7 +181,7 @@ class Telling:
         request = point.act.request(scene) if isinstance(point.act, Asks) else None
         if point.act is not None and request is None:
             return trigger.work()
-        other = scene.trigger(request) if request else trigger
+        other = request.trigger() if request else trigger
         mine = Worker(trigger.work, stops_before=lambda made: made == point.at)
         theirs = Worker(other.work, stops_before=lambda made: made == point.other_at)
         mine.go()
