@@ -10,7 +10,7 @@ from shared.domain.records import Record
 AMOUNT_MINOR_MAX = 100_000_000
 
 AmountMinor = Annotated[int, Field(gt=0, le=AMOUNT_MINOR_MAX, description="Amount in minor units: 45000 is 450.00")]
-Currency = Literal["EUR", "USD", "GBP", "INR"]
+Currency = Annotated[Literal["EUR", "USD", "GBP", "INR"], Field(description="The currency, by its ISO 4217 code")]
 OrderReference = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{2,39}$", description="The order to refund")]
 
 

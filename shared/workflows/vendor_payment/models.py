@@ -11,7 +11,7 @@ AMOUNT_MINOR_MAX: Final = 50_000_000
 ACCOUNT_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 AmountMinor = Annotated[int, Field(gt=0, le=AMOUNT_MINOR_MAX, description="Amount in minor units: 45000 is 450.00")]
-Currency = Literal["EUR", "USD", "GBP", "INR"]
+Currency = Annotated[Literal["EUR", "USD", "GBP", "INR"], Field(description="The currency, by its ISO 4217 code")]
 Vendor = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="The vendor's number")]
 Invoice = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="The invoice to pay")]
 Account = Annotated[str, Field(pattern=ACCOUNT_PATTERN, description="The account of the vendor master")]
