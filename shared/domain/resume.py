@@ -217,21 +217,25 @@ def _what_is_open(s: Situation, action: Action, row: ActionRow, step: LedgerStep
 
 def cancellation(s: Situation) -> Move | None:
     """Nothing is in flight any more: undo what can be undone, and end by naming what could not."""
-    if not _is_at(s.task, Status.CANCEL_REQUESTED, released=s.task.execution.cancel is not None):
+    if s.task.business.status is not Status.CANCEL_REQUESTED:
         return None
     return _plan(s, 5, begin(s.task, because="nothing is in flight any more", ground=s.ground))
 
 
 def compensation(s: Situation) -> Move | None:
     """Go on undoing, newest first."""
-    if not _is_at(s.task, Status.COMPENSATING, released=s.task.execution.ending is not None):
+    if s.task.business.status is not Status.COMPENSATING:
         return None
     return _plan(s, 5, begin(s.task, because="compensation goes on", ground=s.ground))
 
 
-def _is_at(task: Checkpoint, status: Status, *, released: bool) -> bool:
-    """Whether a task stands at a status, or was there when it was quarantined and has been released."""
-    return task.business.status is status or (released and task.business.status is Status.RESUME_VALIDATION)
+def released(s: Situation) -> Move | None:
+    """Gate 5: a task that was on its way to an end or to a person when it was quarantined goes on there."""
+    execution = s.task.execution
+    headed = execution.is_ending or execution.cancel is not None or execution.hold is not None
+    if s.task.business.status is not Status.RESUME_VALIDATION or not headed:
+        return None
+    return _plan(s, 5, begin(s.task, because="released from quarantine", ground=s.ground))
 
 
 def task_deadline(s: Situation) -> Move | None:
@@ -425,6 +429,7 @@ RULES: Final[tuple[Callable[[Situation], Move | None], ...]] = (
     outcome_of_action,
     cancellation,
     compensation,
+    released,
     owner_may_resume,
     task_deadline,
     versions_in_force,

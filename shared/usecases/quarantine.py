@@ -3,6 +3,7 @@
 from shared.domain.events import detail_of, schema_version_of
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import PublishEvent
+from shared.domain.release import review_wait_id
 from shared.domain.steps import REVIEW_WAIT
 from shared.domain.wait import Wait, WaitKind
 from shared.usecases.engine import Records
@@ -21,7 +22,7 @@ def quarantine_task(key: TaskKey, version: int, reason: str, tasks: Records) -> 
         The mark, the review and the alarm are stored together or not at all. Doing it twice does it once.
     """
     now = tasks.clock.now()
-    wait_id = f"qua-{key.task_id}-{version}"
+    wait_id = review_wait_id(key.task_id, version)
     review = Wait(
         tenant=key.tenant,
         task_id=key.task_id,
