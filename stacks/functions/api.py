@@ -48,8 +48,8 @@ class ApiFunction(Construct):
         tables["waits"].grant(self.function, *get, put, update, check)
         tables["inbox"].grant(self.function, *get, put)
         tables["outbox"].grant(self.function, put)
-        # Amending voids an intent that has not left yet; it never writes a new one.
-        tables["actions"].grant(self.function, *get, update, check)
+        # A start, an amendment or an answer writes the intent of what follows from it; amending voids what has not left.
+        tables["actions"].grant(self.function, *get, put, update, check)
         tables["authority"].grant(self.function, *get)
         data.seal_key.grant(self.function, "kms:GenerateMac", "kms:VerifyMac")
         data.evidence.grant(self.function, "s3:GetObject", "s3:GetObjectVersion", "s3:PutObject")

@@ -47,7 +47,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table waits": READ | PUT | UPDATE | CHECK,
         "table inbox": READ | PUT,
         "table outbox": PUT,
-        "table actions": READ | UPDATE | CHECK,
+        "table actions": READ | PUT | UPDATE | CHECK,
         "table authority": READ,
         "data key through dynamodb": KEY_TO_WRITE,
         "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
