@@ -31,7 +31,7 @@ RETRY_PAUSE_MAX: Final = timedelta(minutes=15)
 
 
 class EffectClass(StrEnum):
-    """What may be done after a crash or without a clear answer (seed text 2, section 8)."""
+    """What may be done after a crash or without a clear answer."""
 
     READ = "read"
     KEYED_WRITE = "keyed_write"

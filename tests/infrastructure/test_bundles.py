@@ -144,7 +144,7 @@ def test_every_data_file_of_the_product_is_in_the_code(production: Assembly) -> 
 
 
 def test_every_function_has_a_folder_and_every_folder_a_function(production: Assembly) -> None:
-    """Design section 6: one folder per function, found by its name."""
+    """One folder per function, found by its name."""
     handlers = {properties["Handler"] for _, properties in functions(production.engine)}
     folders = {
         ".".join((*path.relative_to(ROOT).with_suffix("").parts, "handler"))

@@ -406,7 +406,7 @@ def test_the_model_s_function_has_no_right_on_any_table(production: Assembly) ->
 
 
 def test_only_two_functions_can_touch_a_task_token(production: Assembly) -> None:
-    """Law 2 and design section 2: `open_wait` writes tokens, `deliver` reads them, nobody does both."""
+    """`open_wait` writes tokens, `deliver` reads them, nobody does both."""
     holders = {name: grants["table tokens"] for name, grants in GRANTS.items() if "table tokens" in grants}
     answering = {name for name, grants in GRANTS.items() if ANSWER & set().union(*grants.values())}
 

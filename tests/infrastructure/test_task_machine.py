@@ -76,7 +76,7 @@ def catches_everything(state: State) -> dict[str, Any]:
 
 
 def test_the_graph_is_the_hub_its_choice_and_the_named_states(states: Mapping[str, State]) -> None:
-    """Design section 2: what an operator can see is exactly this."""
+    """What an operator can see is exactly this."""
     assert set(states) == {"Wake", "What next?"} | SPOKES | SUCCEEDS | FAILS
 
 
@@ -216,7 +216,7 @@ def test_the_definition_is_the_same_every_time() -> None:
 
 
 def test_one_machine_per_workflow_found(production: Assembly) -> None:
-    """Design section 5: a workflow is deployed because its modules are there; no list is edited."""
+    """A workflow is deployed because its modules are there; no list is edited."""
     modules = {path.stem for path in (ROOT / "stacks" / "workflows").glob("*.py")} - {"__init__"}
     rules = {path.parent.name for path in (ROOT / "shared" / "workflows").glob("*/__init__.py")}
     deployed = {
