@@ -48,7 +48,7 @@ class ApiFunction(Construct):
         tables["waits"].grant(self.function, *get, put, update, check)
         tables["inbox"].grant(self.function, *get, put)
         tables["outbox"].grant(self.function, put)
-        # A start, an amendment or an answer writes the intent of what follows from it; amending voids what has not left.
+        # A start, an amendment or a decision writes the intent of what follows; amending voids what has not left.
         tables["actions"].grant(self.function, *get, put, update, check)
         tables["authority"].grant(self.function, *get)
         data.seal_key.grant(self.function, "kms:GenerateMac", "kms:VerifyMac")
