@@ -42,7 +42,8 @@ class WakeFunction(Construct):
         tables["checkpoints"].grant(self.function, *get, put)
         tables["waits"].grant(self.function, *get, put, update, check)
         tables["actions"].grant(self.function, *get, put, update, check)
-        tables["inbox"].grant(self.function, put)
+        # Events that came before their wait are looked for when it opens.
+        tables["inbox"].grant(self.function, put, "dynamodb:Query")
         tables["outbox"].grant(self.function, put)
         tables["leases"].grant(self.function, "dynamodb:GetItem", update, check)
         tables["authority"].grant(self.function, *get)

@@ -59,7 +59,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table checkpoints": READ | PUT,
         "table waits": READ | PUT | UPDATE | CHECK,
         "table actions": READ | PUT | UPDATE | CHECK,
-        "table inbox": PUT,
+        "table inbox": PUT | {"dynamodb:Query"},
         "table outbox": PUT,
         "table leases": GET | UPDATE | CHECK,
         "table authority": READ,

@@ -23,11 +23,18 @@ from tests.builders import a_checkpoint, a_task_key
 from tests.contract.tables import create_tables, table_name
 from tests.fakes.signed_event import OTHER_SECRET, SECRET, Sender
 from tests.integration.webhook.conftest import Answer, Context
-from tests.workflows.onboarding.story import REQUEST
 
 REGION: Final = "eu-central-1"
 KINDS = ("heads", "checkpoints", "waits", "inbox", "outbox", "actions")
 PREFIX = "holdfast-test-webhook/"
+REQUEST: Final = {
+    "employee_reference": "E-123",
+    "employee_subject": "employee-123",
+    "start_on": "2026-12-01",
+    "time_zone": "Europe/Berlin",
+    "business_calendar": "DE-BE",
+    "desk_location": "B-4",
+}
 ESIGN = Sender(source="esign")
 SIGNED = {"correlation_id": "parcel-7", "answer": {"document_reference": "doc-9", "signed_on": "2026-11-20"}}
 
