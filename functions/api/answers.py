@@ -96,7 +96,9 @@ class QueueEntryAnswer(Answer):
     stage: Annotated[str, Field(description="Its stage when the index was written")]
     owner: Annotated[str, Field(description="Whose task it is, as issuer and subject")]
     since: Annotated[str, Field(description="Since when it has this status")]
+    age_seconds: Annotated[int, Field(description="How long it has had this status")]
     due_at: Annotated[str | None, Field(description="Its next deadline")]
+    reason: Annotated[str | None, Field(description="Why somebody has to look, where somebody has to; it may be cut")]
 
 
 class QueueAnswer(Answer):
@@ -104,6 +106,22 @@ class QueueAnswer(Answer):
 
     entries: Annotated[tuple[QueueEntryAnswer, ...], Field(description="May be shorter than asked for")]
     cursor: Annotated[str | None, Field(description="Asks for the next page; null after the last one")]
+
+
+class RecordAnswer(Answer):
+    """How a task's record stands: what an operator has to know before releasing or closing it."""
+
+    task_id: Annotated[str, Field(description="Identifies the task")]
+    version: Annotated[int, Field(description="The version that commands have to name")]
+    quarantine: Annotated[str | None, Field(description="Why it is quarantined; null if it is not")]
+    newest_version: Annotated[int, Field(description="The newest version under which anything is stored")]
+    intact_version: Annotated[
+        int | None, Field(description="The newest version that can be trusted; null if none can. Release from this one")
+    ]
+    younger: Annotated[
+        tuple[str, ...], Field(description="What has happened after the intact version; with any of it, only close")
+    ]
+    task: Annotated[TaskAnswer | None, Field(description="The task as it was at the intact version")]
 
 
 class ShownFieldAnswer(Answer):

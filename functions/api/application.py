@@ -10,13 +10,15 @@ from functions.api.call import call_in
 from functions.api.operations import OPERATIONS, methods_at
 from functions.api.problems import explain
 from functions.api.rendering import rendered_problem
-from functions.api.routes import approvals, description, tasks
+from functions.api.routes import approvals, description, operators, tasks, waits
 from shared.runtime.api import HttpError
 from shared.runtime.strict_json import read_json
 
 application: Final = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=read_json)
 application.include_router(tasks.router)
 application.include_router(approvals.router)
+application.include_router(waits.router)
+application.include_router(operators.router)
 application.include_router(description.router)
 
 

@@ -17,8 +17,9 @@ from shared.runtime.api import PROBLEM_JSON
 TITLE: Final = "Holdfast"
 VERSION: Final = "1.0.0"
 DESCRIPTION: Final = (
-    "Durable tasks: start them, follow them, amend them, decide their approvals. Every error is a problem document "
-    "(RFC 9457) with a stable `code`."
+    "Durable tasks: start them, follow them, amend them, stop them, decide their approvals, answer their questions, "
+    "and what operators do about those that need a person. Every error is a problem document (RFC 9457) with a stable "
+    "`code`."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
 # What any operation may answer.
@@ -44,6 +45,7 @@ def description_of(application: APIGatewayHttpResolver, workflows: Mapping[str, 
         schemas.pop(name, None)
     schemas.update(_answer_schemas())
     _name_requests(schemas, tuple(workflows.values()))
+    _name_answers(schemas, tuple(workflows.values()))
     for known in _described():
         made["paths"][_template(known)][known.method.lower()]["responses"] = _responses(known)
     return json.dumps(made)
@@ -57,6 +59,29 @@ def _answer_schemas() -> dict[str, Any]:
     return definitions
 
 
+def _name_answers(schemas: dict[str, Any], workflows: tuple[Workflow, ...]) -> None:
+    # Only what people answer; what outside systems say comes to another door.
+    names = []
+    for workflow in workflows:
+        for wait in workflow.input_roles:
+            name = f"{_camel(workflow.name)}{_camel(wait)}Answer"
+            schema = workflow.answers[wait].model_json_schema(ref_template=_REFERENCE)
+            schemas.update(schema.pop("$defs", {}))
+            schemas[name] = schema
+            names.append(name)
+    if names:
+        field = schemas["AnswerBody"]["properties"]["answer"]
+        schemas["AnswerBody"]["properties"]["answer"] = {
+            "title": field["title"],
+            "description": field["description"],
+            "anyOf": [{"$ref": _REFERENCE.format(model=name)} for name in names],
+        }
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
 def _name_requests(schemas: dict[str, Any], workflows: tuple[Workflow, ...]) -> None:
     # The router knows a request as some fields; which ones is what the workflows say.
     names = []
@@ -68,7 +93,7 @@ def _name_requests(schemas: dict[str, Any], workflows: tuple[Workflow, ...]) -> 
                 "type": "string",
                 "description": "Outside words; kept as evidence, read by people and models, obeyed by nobody",
             }
-        name = f"{''.join(word.capitalize() for word in workflow.name.split('_'))}Request"
+        name = f"{_camel(workflow.name)}Request"
         schemas[name] = schema
         names.append(name)
     for body in ("StartTaskBody", "AmendTaskBody"):

@@ -34,15 +34,15 @@ class SignedEvent(Record):
         return digest("event", {"correlation_id": self.correlation_id, "answer": dict(self.answer)})
 
 
-def read_answer(workflow: Workflow, wait: PendingWait, answer: Arguments) -> Arguments:
-    """Validate an answer strictly against the form that the workflow gives for this wait.
+def read_answer(workflow: Workflow, name: str, answer: Arguments) -> Arguments:
+    """Validate an answer strictly against the form that the workflow gives for the wait of that name.
 
     Raises:
         InvalidRequest: names the fields that are wrong; nothing was stored.
     """
-    form = workflow.answers.get(wait.name)
+    form = workflow.answers.get(name)
     if form is None:
-        msg = f"{wait.name} takes no answer"
+        msg = f"{name} takes no answer"
         raise InvalidRequest(msg)
     try:
         return form.model_validate(answer, strict=True).model_dump(mode="json")

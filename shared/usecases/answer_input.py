@@ -9,7 +9,7 @@ from shared.domain.change import Ground
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.dispatch import resource_of
 from shared.domain.errors import DecisionClosed, NotAuthorised, StaleApproval, TaskNotFound
-from shared.domain.wait import PendingWait, WaitKind
+from shared.domain.wait import WaitKind
 from shared.usecases.engine import ApiDeps
 from shared.usecases.fresh import decide_on_fresh
 from shared.usecases.permission import load_permitted
@@ -29,7 +29,7 @@ class AnswerInput:
 
 
 def answer_input(command: AnswerInput, deps: ApiDeps) -> TaskSummary:
-    """Record an answer and move the task on.
+    """Record an answer and move the task on. The same answer again answers with the current state (B78).
 
     Raises:
         TaskNotFound: no such task for this principal, or it never had such a wait.
@@ -49,12 +49,14 @@ def _answer(command: AnswerInput, deps: ApiDeps) -> TaskSummary:
     task = loaded.task
     wait = task.wait(command.wait_id)
     if wait is None:
+        if _was_given(command, task, deps):
+            return summarise(task)
         msg = f"nobody waits for this answer; the task is {task.business.status}"
         raise DecisionClosed(msg)
     if wait.kind is not WaitKind.INPUT:
         msg = "no such question"
         raise TaskNotFound(msg)
-    _require_right(command.principal, task, wait, deps)
+    _require_right(command.principal, task, wait.name, deps)
     if command.request_version != task.business.request_version:
         msg = f"the answer is for version {command.request_version}, the request is {task.business.request_version}"
         raise StaleApproval(msg)
@@ -63,15 +65,25 @@ def _answer(command: AnswerInput, deps: ApiDeps) -> TaskSummary:
         msg = "the time to answer is over"
         raise DecisionClosed(msg)
     workflow = deps.tasks.workflows[task.business.workflow]
-    values = read_answer(workflow, wait, command.answer)
+    values = read_answer(workflow, wait.name, command.answer)
     ground = Ground(workflow=workflow, now=now, stamps=task.stamps, new_id=deps.tasks.ids.new)
     change = answered(task, wait, values, by=command.principal.ref.subject, reference=wait.wait_id, ground=ground)
     return summarise(commit_change(change, deps.tasks, previous=loaded).task)
 
 
-def _require_right(principal: Principal, task: Checkpoint, wait: PendingWait, deps: ApiDeps) -> None:
+def _was_given(command: AnswerInput, task: Checkpoint, deps: ApiDeps) -> bool:
+    """Whether this very answer has ended the question. What was answered is told only to those who may answer."""
+    fact = next((f for f in task.business.facts if f.ordinal is None and f.reference == command.wait_id), None)
     workflow = deps.tasks.workflows[task.business.workflow]
-    role = workflow.input_roles.get(wait.name, "")
+    if fact is None or fact.name not in workflow.answers:
+        return False
+    _require_right(command.principal, task, fact.name, deps)
+    return read_answer(workflow, fact.name, command.answer) == fact.values
+
+
+def _require_right(principal: Principal, task: Checkpoint, name: str, deps: ApiDeps) -> None:
+    workflow = deps.tasks.workflows[task.business.workflow]
+    role = workflow.input_roles.get(name, "")
     ruling = deps.rights.authoriser.rule(
         Question(
             principal=principal,

@@ -32,9 +32,10 @@ class Intact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A task as its head and its intact versions show it. `intact` is None if there is no such version."""
+    """A task as its head and its stored versions show it. `intact` is None if no version can be trusted."""
 
     head: Head
+    newest: int
     intact: Intact | None
 
 
@@ -53,25 +54,31 @@ def locate(principal: Principal, task_id: str, operation: Operation, deps: ApiDe
     if stored is None:
         msg = "no such task"
         raise TaskNotFound(msg)
-    intact = newest_intact(stored.head, deps.tasks)
+    newest = newest_stored(stored.head, deps.tasks)
+    intact = newest_intact(stored.head, newest, deps.tasks)
     if intact is None:
         _require_on_head(principal, operation, stored.head, deps)
     else:
         task = intact.loaded.task
         workflow = deps.tasks.workflows[task.business.workflow]
         require(principal, operation, task, workflow, rights=deps.rights)
-    return Located(head=stored.head, intact=intact)
+    return Located(head=stored.head, newest=newest, intact=intact)
 
 
-def newest_intact(head: Head, deps: Records) -> Intact | None:
+def newest_stored(head: Head, deps: Records) -> int:
+    """Find the newest version under which anything is stored: the head's, or one beyond a head that was put back."""
+    newest = head.version
+    while newest < head.version + LOOK_AHEAD_MAX and deps.records.checkpoint(head.key, newest + 1) is not None:
+        newest += 1
+    return newest
+
+
+def newest_intact(head: Head, newest: int, deps: Records) -> Intact | None:
     """Find the newest version whose seal holds and that follows what is stored before it.
 
     Raises:
         ReleaseRefused: a version was written by a later release; this one must not go back behind it.
     """
-    newest = head.version
-    while newest < head.version + LOOK_AHEAD_MAX and deps.records.checkpoint(head.key, newest + 1) is not None:
-        newest += 1
     for version in range(newest, max(0, newest - LOOK_BACK_MAX), -1):
         sealed = deps.records.checkpoint(head.key, version)
         loaded = _trusted(head, sealed, deps) if sealed is not None else None

@@ -148,7 +148,7 @@ def _answer(loaded: Loaded, wait: Wait, pending: PendingWait, event: SignedEvent
         msg = "the time to answer is over"
         raise DecisionClosed(msg)
     workflow = tasks.workflows[task.business.workflow]
-    values = read_answer(workflow, pending, event.answer)
+    values = read_answer(workflow, pending.name, event.answer)
     ground = Ground(workflow=workflow, now=now, stamps=task.stamps, new_id=tasks.ids.new)
     change: Change = answered(
         task, pending, values, by=event.source, reference=f"event:{event.event_id}"[:100], ground=ground
@@ -168,7 +168,7 @@ def _answer(loaded: Loaded, wait: Wait, pending: PendingWait, event: SignedEvent
 def _late(task: Checkpoint, wait: Wait, event: SignedEvent, deps: WebhookDeps) -> Received:
     """The wait has ended: the same answer again moves nothing; another answer, or a late one, is seen by people."""
     fact = next((f for f in reversed(task.business.facts) if f.name == wait.name), None)
-    values = read_answer(deps.tasks.workflows[task.business.workflow], wait.pending(), event.answer)
+    values = read_answer(deps.tasks.workflows[task.business.workflow], wait.name, event.answer)
     if wait.status is WaitStatus.SETTLED and fact is not None and dict(fact.values) == dict(values):
         return _received(Reception.DUPLICATE, task)
     return _contradiction(task, wait, event, deps, f"{wait.name} is {wait.status}")

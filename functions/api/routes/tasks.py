@@ -1,4 +1,4 @@
-"""Tasks: start, list, read, amend."""
+"""Tasks: start, list, read, amend, cancel."""
 
 from typing import Annotated
 
@@ -16,10 +16,13 @@ from functions.api.requests import (
     PAGE_TASKS_DEFAULT,
     PAGE_TASKS_MAX,
     AmendTaskBody,
+    CancelBody,
     StartTaskBody,
 )
+from shared.domain.checkpoint import CancelScope
 from shared.domain.status import Status
 from shared.usecases.amend_task import AmendTask, amend_task
+from shared.usecases.cancel_task import CancelTask, cancel_task
 from shared.usecases.list_tasks import list_tasks
 from shared.usecases.read_task import read_task
 from shared.usecases.start_task import StartTask, start_task
@@ -92,3 +95,15 @@ def amend(task_id: TaskIdInPath, body: Annotated[AmendTaskBody, Body()]) -> Resp
         request_version=body.request_version,
     )
     return rendered(TaskAnswer.of(amend_task(command, call.deps)))
+
+
+@operation(router, "cancel_task", "POST", "/tasks/<task_id>/cancel", answer=TaskAnswer, also=(404, 409, 413, 415))
+def cancel(task_id: TaskIdInPath, body: Annotated[CancelBody, Body()]) -> Response[str]:
+    """Ask to stop a task, or what it is doing. Asking again answers with the current state.
+
+    Nothing new is begun from then on. What has not left is taken back; what has is found out before the task ends, and
+    its outcome names what could not be undone.
+    """
+    call = call_in(router.context)
+    command = CancelTask(principal=call.principal, task_id=task_id, scope=CancelScope(body.scope))
+    return rendered(TaskAnswer.of(cancel_task(command, call.deps)))

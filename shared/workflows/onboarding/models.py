@@ -45,9 +45,11 @@ class SignedDocument(Record):
 class EquipmentAnswer(Record):
     """What the employee says: a choice, in which only the keyboard has to be named, or that they will not come."""
 
-    decision: Literal["choose", "decline"]
-    keyboard: Keyboard | None = None
-    screen: Screen | None = None
+    decision: Annotated[
+        Literal["choose", "decline"], Field(description="Choose equipment, or say that you will not come")
+    ]
+    keyboard: Annotated[Keyboard | None, Field(description="The keyboard; needed with a choice")] = None
+    screen: Annotated[Screen | None, Field(description="How many screens; one if it is left open")] = None
 
     @model_validator(mode="after")
     def _complete(self) -> "EquipmentAnswer":

@@ -16,6 +16,15 @@ OPERATIONS = {
     ("PATCH", "/tasks/{task_id}"): "amend_task",
     ("GET", "/tasks/{task_id}/approvals/{approval_id}"): "read_approval",
     ("POST", "/tasks/{task_id}/approvals/{approval_id}/decision"): "decide_approval",
+    ("POST", "/tasks/{task_id}/cancel"): "cancel_task",
+    ("POST", "/tasks/{task_id}/waits/{wait_id}/answer"): "answer_wait",
+    ("GET", "/tasks/{task_id}/record"): "inspect_record",
+    ("POST", "/tasks/{task_id}/operations/retry"): "retry_task",
+    ("POST", "/tasks/{task_id}/operations/settle"): "settle_action",
+    ("POST", "/tasks/{task_id}/operations/release"): "release_task",
+    ("POST", "/tasks/{task_id}/operations/close"): "close_task",
+    ("POST", "/tasks/{task_id}/operations/quarantine"): "quarantine_task",
+    ("POST", "/tasks/{task_id}/operations/escalate"): "escalate_wait",
 }
 
 
@@ -75,7 +84,12 @@ def test_statuses_and_requests_are_the_codes_own(described: dict[str, Any]) -> N
     assert schemas["StartTaskBody"]["properties"]["request"]["anyOf"] == [
         {"$ref": f"#/components/schemas/{workflow.title().replace('_', '')}Request"} for workflow in sorted(discover())
     ]
-    assert schemas["DecisionBody"]["additionalProperties"] is False
+    assert schemas["AnswerBody"]["properties"]["answer"]["anyOf"] == [
+        {"$ref": "#/components/schemas/OnboardingEquipmentChosenAnswer"}
+    ]
+    assert set(schemas["OnboardingEquipmentChosenAnswer"]["properties"]) == {"decision", "keyboard", "screen"}
+    for body in ("DecisionBody", "CancelBody", "AnswerBody", "CommandBody", "SettleBody", "ReleaseBody"):
+        assert schemas[body]["additionalProperties"] is False
 
 
 def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
@@ -99,6 +113,7 @@ def test_answers_are_as_described(api: Api, described: dict[str, Any]) -> None:
     answers = {
         "TaskAnswer": [task, api.call("clerk-1", "GET", path).json],
         "QueueAnswer": [api.call("clerk-1", "GET", "/tasks", query={"status": "waiting_approval"}).json],
+        "RecordAnswer": [api.call("operator-1", "GET", f"{path}/record").json],
         "ApprovalPageAnswer": [api.call("manager-7", "GET", page_of(task)).json],
         "ProblemAnswer": [
             api.call("manager-7", "POST", decision_of(task), body={"decision": "approve", "version": 9}).json,
