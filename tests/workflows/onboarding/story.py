@@ -39,6 +39,7 @@ SIGNED: Final = Reports(
 CHOOSES: Final = Answers(by=EMPLOYEE, answer={"decision": "choose", "keyboard": "compact"})
 DECLINES: Final = Answers(by=EMPLOYEE, answer={"decision": "decline"})
 SENT: Final = {"send_welcome_packet": 1}
+ORDERED: Final = Ending(status=Status.COMPLETED, effects=SENT | {"order_equipment": 1})
 # A packet that the post does not know may still be on its way to it: nobody sends a second one by themselves.
 PACKET_UNCLEAR: Final = Ending(status=Status.NEEDS_REVIEW, effects={})
 
@@ -51,7 +52,7 @@ STORIES: Final = (
         outside=OUTSIDE,
         acts=(APPROVES, SIGNED, CHOOSES),
         meanwhile=(Cancels(by=CLERK), SIGNED, Promptly(act=SIGNED)),
-        ends=Ending(status=Status.COMPLETED, effects=SENT | {"order_equipment": 1}),
+        ends=ORDERED,
         may_end=(PACKET_UNCLEAR,),
     ),
     Story(
@@ -61,7 +62,7 @@ STORIES: Final = (
         people=PEOPLE,
         outside=OUTSIDE,
         acts=(SIGNED, APPROVES, CHOOSES),
-        ends=Ending(status=Status.COMPLETED, effects=SENT | {"order_equipment": 1}),
+        ends=ORDERED,
         may_end=(PACKET_UNCLEAR,),
     ),
     Story(
@@ -73,7 +74,8 @@ STORIES: Final = (
         acts=(APPROVES, SIGNED, DECLINES),
         meanwhile=(CHOOSES,),
         ends=Ending(status=Status.COMPLETED, effects=SENT),
-        may_end=(PACKET_UNCLEAR,),
+        # Of two answers the first counts.
+        may_end=(PACKET_UNCLEAR, ORDERED),
     ),
     Story(
         name="nobody signs",
