@@ -129,7 +129,7 @@ def test_an_execution_that_keeps_dying_ends_with_a_person() -> None:
 def test_the_sweep_finds_a_task_whose_execution_was_never_started() -> None:
     """O3: the start message was lost for good; the check-up finds the task and starts its next run."""
     story = Story()
-    story.machine.settle = lambda **_: None  # type: ignore[method-assign] - nothing is delivered
+    story.machine.settle = lambda **_: None  # type: ignore[method-assign]  # nothing is delivered
     story.start(amount_minor=5_000)
     story.world.outbox.clear()
     del story.machine.settle
@@ -159,7 +159,7 @@ def test_the_sweep_ends_a_wait_whose_timer_was_lost() -> None:
 def test_the_sweep_puts_a_stuck_message_before_the_stream_again() -> None:
     """B66: a row that the stream gave up is restaged, in place, once it is old enough."""
     story = Story()
-    story.machine.settle = lambda **_: None  # type: ignore[method-assign] - nothing is delivered
+    story.machine.settle = lambda **_: None  # type: ignore[method-assign]  # nothing is delivered
     story.start()
     assert sweep(deps_of(story)).restaged == 0
     story.world.clock.advance(OUTBOX_STALE_AFTER + timedelta(seconds=1))
