@@ -27,6 +27,16 @@ ROUTES: Final = (
     ("/tasks/{task_id}", (GET, PATCH)),
     ("/tasks/{task_id}/approvals/{approval_id}", (GET,)),
     ("/tasks/{task_id}/approvals/{approval_id}/decision", (POST,)),
+    ("/tasks/{task_id}/cancel", (POST,)),
+    ("/tasks/{task_id}/waits/{wait_id}/answer", (POST,)),
+    # What operators do.
+    ("/tasks/{task_id}/record", (GET,)),
+    ("/tasks/{task_id}/operations/retry", (POST,)),
+    ("/tasks/{task_id}/operations/settle", (POST,)),
+    ("/tasks/{task_id}/operations/release", (POST,)),
+    ("/tasks/{task_id}/operations/close", (POST,)),
+    ("/tasks/{task_id}/operations/quarantine", (POST,)),
+    ("/tasks/{task_id}/operations/escalate", (POST,)),
 )
 # The description of the API holds nothing about anybody.
 OPEN_ROUTES: Final = (("/openapi.json", (GET,)),)

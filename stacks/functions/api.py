@@ -1,4 +1,4 @@
-"""What people reach: start, read, list, amend, decide."""
+"""What people reach: start, read, list, amend, decide, answer, cancel; and what operators do."""
 
 from aws_cdk import Duration
 from constructs import Construct
@@ -6,7 +6,7 @@ from constructs import Construct
 from stacks.acknowledge import acknowledge_wildcard
 from stacks.identity import Identity
 from stacks.python_function import Workshop, python_function
-from stacks.records import QUEUE
+from stacks.records import QUEUE, WAITS_OF_TASK
 from stacks.references import DataReferences
 
 
@@ -26,7 +26,7 @@ class ApiFunction(Construct):
             self,
             "api",
             workshop=workshop,
-            does="Start, read, list, amend and decide tasks for authenticated people",
+            does="Start, read, list, amend, decide, answer, cancel and look after tasks for authenticated people",
             # Half of what the gateway waits (30 s): its caller always gets our answer, not the gateway's.
             timeout=Duration.seconds(15),
             memory_mb=512,
@@ -49,7 +49,9 @@ class ApiFunction(Construct):
         tables["inbox"].grant(self.function, *get, put)
         tables["outbox"].grant(self.function, put)
         # A start, an amendment or a decision writes the intent of what follows; amending voids what has not left.
-        tables["actions"].grant(self.function, *get, put, update, check)
+        # Settling writes a person's word into a row; releasing lists what a task has done and waited for.
+        tables["actions"].grant(self.function, *get, put, update, check, "dynamodb:Query")
+        tables["waits"].grant_index(self.function, WAITS_OF_TASK)
         tables["authority"].grant(self.function, *get)
         data.seal_key.grant(self.function, "kms:GenerateMac", "kms:VerifyMac")
         data.evidence.grant(self.function, "s3:GetObject", "s3:GetObjectVersion", "s3:PutObject")

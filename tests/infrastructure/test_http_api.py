@@ -13,6 +13,15 @@ ROUTES = {
     "PATCH /tasks/{task_id}",
     "GET /tasks/{task_id}/approvals/{approval_id}",
     "POST /tasks/{task_id}/approvals/{approval_id}/decision",
+    "POST /tasks/{task_id}/cancel",
+    "POST /tasks/{task_id}/waits/{wait_id}/answer",
+    "GET /tasks/{task_id}/record",
+    "POST /tasks/{task_id}/operations/retry",
+    "POST /tasks/{task_id}/operations/settle",
+    "POST /tasks/{task_id}/operations/release",
+    "POST /tasks/{task_id}/operations/close",
+    "POST /tasks/{task_id}/operations/quarantine",
+    "POST /tasks/{task_id}/operations/escalate",
 }
 OPEN = {"GET /openapi.json"}
 # Authenticated by a signature over every byte, inside the function.
