@@ -23,7 +23,7 @@ from shared.domain.events import detail_of, schema_version_of
 from shared.domain.evidence import EvidenceRef, evidence_digest
 from shared.domain.identity import operation_key
 from shared.domain.outbox import AnswerWait, ArmTimer, DisarmTimer, Message, PublishEvent, StartExecution
-from shared.domain.status import Status, permit_status
+from shared.domain.status import TERMINAL, Status, permit_status
 from shared.domain.wait import Wait, WaitKind, WaitRule, WaitSettlement, WaitStatus
 from shared.domain.workflow import Workflow
 
@@ -95,7 +95,9 @@ def move_to(change: Change, *, status: Status, stage: str, ground: Ground) -> Ch
     permit_status(change.before, status)
     moved = business.model_copy(update={"status": status, "stage": ground.workflow.permit_stage(business.stage, stage)})
     since = change.task.status_since if status is change.before else ground.now
-    return _with_task(change, business=moved, status_since=since)
+    # A task that has ended has no next window; its moves are in its earlier versions.
+    execution = change.task.execution.model_copy(update={"recent": ()} if status in TERMINAL else {})
+    return _with_task(change, business=moved, execution=execution, status_since=since)
 
 
 def explain(change: Change, because: str) -> Change:

@@ -11,13 +11,13 @@ from pydantic import Field
 
 from shared.domain.action import Action, Arguments
 from shared.domain.approval import Approval
-from shared.domain.canonical import Json, canonical
 from shared.domain.errors import RequestTooLarge
 from shared.domain.evidence import EvidenceRef
 from shared.domain.identity import Name, PrincipalRef, TaskId, TaskKey, TenantId
 from shared.domain.instants import Instant, format_instant
 from shared.domain.records import Record
 from shared.domain.status import TERMINAL, Status
+from shared.domain.stored_form import restore, shorten
 from shared.domain.wait import PendingWait
 
 SCHEMA_VERSION: Final = 1
@@ -161,7 +161,7 @@ class Checkpoint(Record):
     version: Annotated[int, Field(ge=1)]
     business: Business
     execution: Execution
-    references: References
+    references: References = References()
     security: Security
     stamps: Stamps
     attempts: Attempts = Attempts()
@@ -198,7 +198,7 @@ class Checkpoint(Record):
 
 
 def encode_checkpoint(checkpoint: Checkpoint, *, begins_something: bool = True) -> str:
-    """Return the stored body: canonical JSON text, without fields that hold nothing.
+    """Return the stored body: canonical JSON text in its short form (see `shared.domain.stored_form`).
 
     Args:
         begins_something: whether this version takes on a request or an action. What only records what has happened
@@ -207,7 +207,8 @@ def encode_checkpoint(checkpoint: Checkpoint, *, begins_something: bool = True) 
     Raises:
         RequestTooLarge: the body would be larger than a checkpoint may be. Checked before anything is dispatched.
     """
-    body = canonical(_without_nothing(checkpoint.model_dump(mode="json")))
+    written = checkpoint.model_dump(mode="json", exclude_defaults=True)
+    body = shorten(written | {"schema_version": checkpoint.schema_version})
     allowed = CHECKPOINT_BYTES_MAX + (0 if begins_something else CLOSING_ROOM_BYTES)
     if len(body) > allowed:
         msg = f"the task would need {len(body)} bytes of checkpoint, {allowed} are allowed"
@@ -221,7 +222,7 @@ def decode_checkpoint(body: str) -> Checkpoint:
     Raises:
         ValueError: the body is not a checkpoint of this schema version.
     """
-    return Checkpoint.model_validate_json(body)
+    return Checkpoint.model_validate_json(restore(body))
 
 
 def recent_with(checkpoint: Checkpoint, event: RecentEvent) -> tuple[RecentEvent, ...]:
@@ -276,18 +277,3 @@ def _check_at(checkpoint: Checkpoint) -> datetime:
 
 # Where a queue without a reason would send its reader to every task in it.
 _NEEDS_A_REASON: Final = frozenset({Status.NEEDS_REVIEW, Status.OUTCOME_UNKNOWN})
-# What people and workflows put in: a value that is nothing is a value there, and part of a digest.
-_TYPED_VALUES: Final = frozenset({"request", "arguments", "values"})
-
-
-def _without_nothing(value: Json) -> Json:
-    # An absent field and its default read the same; leaving it out keeps a checkpoint under two kilobytes.
-    if isinstance(value, dict):
-        return {
-            k: v if k in _TYPED_VALUES else _without_nothing(v)
-            for k, v in value.items()
-            if k in _TYPED_VALUES or (v is not None and v not in ([], {}))
-        }
-    if isinstance(value, list):
-        return [_without_nothing(item) for item in value]
-    return value

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.domain.authority import Operation, Principal, Question, Resource
-from shared.domain.checkpoint import SCHEMA_VERSION, Checkpoint
+from shared.domain.checkpoint import SCHEMA_VERSION, Checkpoint, decode_checkpoint
 from shared.domain.errors import CheckpointQuarantined, ReleaseRefused, TaskNotFound
 from shared.domain.identity import TaskKey, task_key
 from shared.domain.release import Found, review_wait_id
@@ -112,7 +112,7 @@ def _said_by(sealed: SealedCheckpoint | None, task: Checkpoint) -> Iterator[str]
     A wish leaves nothing in the ledger while nothing was done about it, and must not be lost for that.
     """
     try:
-        later = Checkpoint.model_validate_json(sealed.body) if sealed else None
+        later = decode_checkpoint(sealed.body) if sealed else None
     except ValueError:
         later = None
     if sealed is None or later is None:

@@ -62,6 +62,12 @@ def test_a_seal_is_checked_with_the_key_it_names(service: Service) -> None:
     assert service.other.verify(INPUT, seal, service.sealer.key_id)
 
 
+def test_a_record_names_a_key_by_its_id(real_service: Service) -> None:
+    """Every version of every task carries it; account and region would be said again each time."""
+    assert not real_service.sealer.key_id.startswith("arn:")
+    assert real_service.sealer.verify(INPUT, real_service.sealer.seal(INPUT), real_service.sealer.key_id)
+
+
 def test_a_seal_is_the_same_every_time(service: Service) -> None:
     """It is a MAC over the input and nothing else."""
     assert service.sealer.seal(INPUT) == service.sealer.seal(INPUT)

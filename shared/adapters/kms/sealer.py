@@ -17,11 +17,14 @@ _OUR_BUG: Final = frozenset({"InvalidKeyUsageException", "ParamValidationError",
 
 
 class KmsSealer:
-    """Makes seals with one key and checks them with the key they name."""
+    """Makes seals with one key and checks them with the key they name.
 
-    def __init__(self, client: "KMSClient", key_id: str) -> None:
+    Records name a key by its id, which is a third of its ARN; account and region are the ones that the records are in.
+    """
+
+    def __init__(self, client: "KMSClient", key: str) -> None:
         self._client = client
-        self._key_id = key_id
+        self._key_id = key.rpartition(":key/")[2]
 
     @property
     def key_id(self) -> str:

@@ -199,7 +199,7 @@ def test_the_new_run_goes_on_where_the_old_one_was() -> None:
 
 def test_a_task_that_has_outgrown_its_record_begins_nothing_more() -> None:
     """B59: the limit is met before an action is begun; what was done is on record and a person looks."""
-    tools = [a_tool(f"send_letter_{number}") for number in range(120)]
+    tools = [a_tool(f"send_letter_{number}") for number in range(240)]
     memo = "\u20ac" * 100
     story = run_errand(*(Do(tool=tool) for tool in tools), request={"memo": memo})
 
@@ -212,7 +212,7 @@ def test_a_task_that_has_outgrown_its_record_begins_nothing_more() -> None:
 
 def test_approving_never_fails_for_size() -> None:
     """B59: the click is taken even if the action that it opens no longer fits; a person is told."""
-    tools = [a_tool(f"send_letter_{number}") for number in range(120)]
+    tools = [a_tool(f"send_letter_{number}") for number in range(240)]
     request = {"memo": "\u20ac" * 100}
     filled = run_errand(*(Do(tool=tool) for tool in tools), request=request)
     fits = sum(row.status == "done" for row in filled.rows)

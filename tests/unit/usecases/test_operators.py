@@ -85,12 +85,13 @@ def test_a_blocked_proposal_is_asked_for_again() -> None:
     assert (story.status, sent(story)) == ("needs_review", 0)
 
     answer = retry(story)
+    retried = story.task
     go_on(story)
 
     assert answer.status == "ready"
     assert answer.waits == ()
     assert (story.status, sent(story)) == ("completed", 1)
-    assert any(event.what == "retried by operator-1: I looked at it" for event in story.task.execution.recent)
+    assert any(event.what == "retried by operator-1: I looked at it" for event in retried.execution.recent)
     assert "task.operated" in story.published
 
 
