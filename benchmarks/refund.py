@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.meter import Meter
 from benchmarks.parts import measured_process
+from benchmarks.units import item_bytes
 from shared.adapters.cedar.authoriser import CedarAuthoriser
 from shared.domain.approval import DecisionWord
-from shared.domain.identity import PrincipalRef
+from shared.domain.identity import PrincipalRef, TaskKey
 from shared.runtime.claims import Identity, known_principal
 from shared.usecases.decide_approval import DecideApproval, decide_approval
 from shared.usecases.start_task import StartTask, start_task
@@ -83,6 +84,7 @@ def measure_refund(client: DynamoDBClient, observer: DynamoDBClient) -> dict[str
         "write_units_by_table": {
             table.removeprefix(table_name("")): units for table, units in sorted(read.write_units_by_table.items())
         },
+        "checkpoint_bytes": _checkpoint_bytes(observer, TaskKey(tenant="acme", task_id=started.task_id)),
         "read_units": read.read_units,
         "store_bytes_sent": read.bytes_sent,
         "store_bytes_received": read.bytes_received,
@@ -93,6 +95,17 @@ def measure_refund(client: DynamoDBClient, observer: DynamoDBClient) -> dict[str
         "lambda_invocations": sum(functions.values()),
         "lambda_invocations_by_function": dict(sorted(functions.items())),
     }
+
+
+def _checkpoint_bytes(observer: DynamoDBClient, key: TaskKey) -> dict[str, int]:
+    """The size of every version of a task as it is stored: keys, body and seal."""
+    found = observer.query(
+        TableName=table_name("checkpoints"),
+        KeyConditionExpression="task = :task",
+        ExpressionAttributeValues={":task": {"S": key.key}},
+        ConsistentRead=True,
+    )
+    return {f"version_{item['version']['N']}": item_bytes(item) for item in found["Items"]}
 
 
 def _transitions(states: list[str]) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from shared.domain.directive import Directive
+from shared.domain.directive import AWAITS, Directive
 from shared.domain.identity import TaskId, TaskKey, TenantId
 from shared.domain.proposal import ObjectRef
 from shared.domain.records import Record
@@ -31,6 +31,7 @@ class WakeInput(Record):
     task_id: TaskId
     run: int
     version: int | None = None
+    next: str | None = None
     hops: int = 0
     idle: int = 0
     fence: int | None = None
@@ -43,11 +44,18 @@ class WakeInput(Record):
             key=TaskKey(tenant=self.tenant, task_id=self.task_id),
             run=self.run,
             version_hint=self.version,
+            likely_version=self._likely_version(),
             hops=self.hops,
             idle=self.idle,
             fence=self.fence,
             residue=self.result.residue if isinstance(self.result, ProposedResult) else None,
         )
+
+    def _likely_version(self) -> int | None:
+        """Guess which version the task is at by now. What ends a wait is one commit, in most cases."""
+        if self.version is not None and self.next in AWAITS.values():
+            return self.version + 1
+        return self.version
 
 
 @observed

@@ -51,6 +51,8 @@ class WakeUp:
     residue: ObjectRef | None
     # Wake-ups in a row that found nothing to move, as the last directive counted them.
     idle: int = 0
+    # Which version to read together with the head; a wrong guess costs a second read and nothing else.
+    likely_version: int | None = None
 
 
 def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
@@ -65,7 +67,7 @@ def wake(trigger: WakeUp, deps: WakeDeps) -> Directive:
         Before the commit nothing happened. After it, the next wake-up reads what was committed and goes on from there.
     """
     try:
-        loaded = load_task(trigger.key, deps.tasks, version_hint=trigger.version_hint)
+        loaded = load_task(trigger.key, deps.tasks, version_hint=trigger.likely_version or trigger.version_hint)
         return _pass_gates(trigger, loaded, deps)
     except Untrusted as untrusted:
         return _quarantine(trigger, untrusted.head.version, untrusted.message, deps)
@@ -94,7 +96,7 @@ def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
         early = consume_early(loaded, tasks=deps.tasks, waits=deps.waits, inbox=deps.inbox)
         if early is not None:
             # What was waited for is here already: the task has moved, so it wakes again.
-            return wake(replace(trigger, version_hint=early.task.version, residue=None), deps)
+            return wake(replace(trigger, version_hint=early.task.version, likely_version=None, residue=None), deps)
     moved = move.change is not None or move.gate == FREEZE_GATE or trigger.version_hint != situation.task.version
     return _counted(trigger, directive, moved=moved, now=situation.now)
 

@@ -136,7 +136,6 @@ def test_refusals_write_nothing(key: TaskKey) -> None:
     assert stored() == before
 
 
-
 def test_an_early_event_is_kept_in_the_store(cloud: None) -> None:
     """B05: with nobody waiting, one row; again, still one."""
     answers = [send(SIGNED), send(SIGNED)]

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from functions.wake.handler import WakeInput
 from shared.domain.approval import DecisionWord
 from shared.domain.errors import EngineError
 from shared.usecases.engine import OpenWaitDeps
@@ -245,4 +246,30 @@ def test_a_worker_killed_at_any_call_changes_nothing_in_the_end(at: int) -> None
     except Killed:
         story.decide(approval_id=story.task.security.approvals[0].approval_id, request_version=1)
 
+    ended(story)
+
+
+@pytest.mark.parametrize(
+    ("last", "version"),
+    [({}, 7), ({"next": "propose"}, 7), ({"next": "await_approval"}, 8), ({"next": "needs_review"}, 8)],
+    ids=["first", "turn", "approval", "review"],
+)
+def test_the_machine_says_which_version_to_read_first(last: dict[str, str], version: int) -> None:
+    """After a wait one commit has come between, so that version is read together with the head, in one call."""
+    document = {"tenant": "acme", "task_id": f"tsk_{1:032x}", "run": 1, "version": 7, "execution": "e", **last}
+
+    trigger = WakeInput.model_validate(document).trigger()
+
+    assert trigger.likely_version == version
+    assert trigger.version_hint == 7
+
+
+def test_a_wait_that_ended_by_several_commits_is_read_as_well() -> None:
+    """A wrong guess costs a read: two people decided one after the other, and a reminder came between."""
+    story = a_refund()
+    before = story.task.version
+    story.amend(amount_minor=70_000)
+    story.decide()
+
+    assert story.task.version > before + 1
     ended(story)
