@@ -67,6 +67,7 @@ NEXT: Final[Mapping[Status, frozenset[Status]]] = {
         Status.COMPENSATING,
         Status.NEEDS_REVIEW,
         Status.QUARANTINED,
+        Status.RESUME_VALIDATION,
         Status.COMPLETED,
         Status.FAILED,
         Status.EXPIRED,
@@ -83,6 +84,7 @@ NEXT: Final[Mapping[Status, frozenset[Status]]] = {
             Status.EXPIRED,
             Status.NEEDS_REVIEW,
             Status.QUARANTINED,
+            Status.RESUME_VALIDATION,
         }
     ),
     Status.COMPENSATING: WAITING
@@ -94,6 +96,7 @@ NEXT: Final[Mapping[Status, frozenset[Status]]] = {
         Status.EXPIRED,
         Status.NEEDS_REVIEW,
         Status.QUARANTINED,
+        Status.RESUME_VALIDATION,
     },
     # A released task may have been anywhere before: in doubt, or on its way to an end.
     Status.RESUME_VALIDATION: WAITING

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.domain.approval import DecisionWord
+from shared.domain.checkpoint import CancelScope
 from shared.domain.errors import StaleApproval
 from shared.domain.identity import TaskKey
+from shared.usecases.cancel_task import CancelTask, cancel_task
 from tests.contract.stores import Stores, real_stores
 from tests.contract.twins import twin_process
 from tests.fakes.calls import Calls
 from tests.fakes.clock import FakeIds
 from tests.fakes.downstream import Mishap
+from tests.fakes.operating import close, quarantine, release, retry, settle, with_operators
 from tests.fakes.store import World
-from tests.fakes.story import MANAGER, Story
+from tests.fakes.story import CLERK, MANAGER, Story
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -104,3 +107,64 @@ def test_a_manager_who_lost_the_right(story: Story, once: str) -> None:
     story.world.authority.disable(MANAGER)
     story.machine.settle()
     assert story.refunds == []
+
+
+def test_a_refund_that_is_quarantined_by_hand_and_released(story: Story, once: str) -> None:
+    """O2, R6: marked, released from its intact version, asked about again, and paid once, on both."""
+    with_operators(story)
+    story.start(key=once)
+    quarantine(story)
+    story.machine.settle()
+    release(story, from_version=1)
+    story.machine.settle()
+    story.decide()
+
+    assert story.status == "completed"
+    assert len(story.refunds) == 1
+
+
+def test_a_quarantined_refund_that_is_closed(story: Story, once: str) -> None:
+    """O2: the unsent intent is taken back and every wait ends, on both."""
+    with_operators(story)
+    story.start(key=once)
+    story.click()
+    quarantine(story)
+    close(story)
+    story.machine.settle()
+
+    assert (story.status, story.refunds) == ("failed", [])
+
+
+def test_a_refund_in_doubt_that_a_person_settles(story: Story, once: str) -> None:
+    """O2: claimed, settled under the fence, retried, on both."""
+    with_operators(story)
+    story.start(key=once)
+    story.bank.mishaps.extend([Mishap.RECORDED_NO_ANSWER] * 3)
+    story.bank.lookups_unclear = 100
+    story.decide()
+    assert story.status == "needs_review"
+    retry(story)
+    story.bank.lookups_unclear = 0
+    settle(story, "done", reference="P-77")
+    story.machine.settle()
+
+    assert story.status == "completed"
+    assert len(story.refunds) == 1
+
+
+def test_a_call_that_is_stopped_before_it_left(story: Story, once: str) -> None:
+    """I4: the intent is withdrawn in the commit of the cancel, on both."""
+    story.start(key=once)
+    stopped: list[str] = []
+
+    def step_in(name: str) -> None:
+        # Between two calls of the stores, or one of them would have been asked before and the other after.
+        if name == "authority.read" and not stopped and story.rows:
+            command = CancelTask(principal=story.person(CLERK), task_id=story.task.task_id, scope=CancelScope.TOOL_CALL)
+            stopped.append(cancel_task(command, story.machine.api()).status)
+
+    story.calls.step_in = step_in
+    story.decide()
+
+    assert (stopped, story.status) == (["needs_review"], "needs_review")
+    assert story.rows[-1].status == "void"

@@ -55,7 +55,11 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         s3.put_bucket_versioning(Bucket=EVIDENCE, VersioningConfiguration={"Status": "Enabled"})
         key = boto3.client("kms", region_name=REGION).create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")
         monkeypatch.setenv("SEAL_KEY_ID", key["KeyMetadata"]["Arn"])
-        for subject, role in {"clerk-1": "refund_clerk", "manager-7": "refund_approver"}.items():
+        for subject, role in {
+            "clerk-1": "refund_clerk",
+            "manager-7": "refund_approver",
+            "operator-1": "operator",
+        }.items():
             ref = PrincipalRef(issuer=ISSUER, subject=subject)
             item = principal_item(ref, tenant="acme", roles=frozenset({role}))
             dynamodb.put_item(TableName=table_name("authority"), Item=item)
@@ -167,3 +171,45 @@ def test_a_deployment_without_a_setting_says_so_in_its_log_and_not_to_callers(
     assert (answer.status, answer.code) == (500, "internal_error")
     assert "OIDC_ISSUER" not in answer.text
     assert "OIDC_ISSUER" in log.lines("request failed")[0]["exception"]
+
+
+@pytest.mark.usefixtures("cloud")
+def test_a_refund_is_quarantined_looked_at_and_released() -> None:
+    """O2, R6: the operators' routes against real adapters: the mark, the queue, the record, the new version."""
+    task = started()
+    path = f"/tasks/{task['task_id']}"
+
+    def command(name: str, **more: object) -> Answer:
+        body = {"version": 1, "reason": "to have a look", **more}
+        return call("operator-1", "POST", f"{path}/operations/{name}", body=body)
+
+    marked = command("quarantine")
+    (line,) = call("operator-1", "GET", "/tasks", query={"status": "quarantined"}).json["entries"]
+    record = call("operator-1", "GET", f"{path}/record")
+    refused = call("clerk-1", "GET", path)
+    released = command("release", from_version=1)
+    again = command("release", from_version=1)
+    canceled = call("clerk-1", "POST", f"{path}/cancel", body={})
+
+    assert (marked.status, marked.json["intact_version"]) == (200, 1)
+    assert line["reason"] == record.json["quarantine"] == "quarantined by operator-1: to have a look"
+    assert (record.status, record.json["younger"]) == (200, [])
+    assert (refused.status, refused.code) == (409, "checkpoint_quarantined")
+    assert (released.status, released.json["status"], released.json["version"]) == (200, "resume_validation", 2)
+    assert (again.status, again.code) == (409, "illegal_transition")
+    assert (canceled.status, canceled.json["status"]) == (200, "cancel_requested")
+
+
+@pytest.mark.usefixtures("cloud")
+def test_a_quarantined_refund_is_closed() -> None:
+    """O2: as failed, with its wait and its review ended, in one transaction of real tables."""
+    task = started()
+    path = f"/tasks/{task['task_id']}/operations"
+    body = {"version": 1, "reason": "to have a look"}
+    call("operator-1", "POST", f"{path}/quarantine", body=body)
+
+    closed = call("operator-1", "POST", f"{path}/close", body=body)
+
+    waits = boto3.client("dynamodb", region_name=REGION).scan(TableName=table_name("waits"))["Items"]
+    assert (closed.status, closed.json["outcome"]) == (200, "closed out of quarantine; nothing is open")
+    assert sorted(wait["status"]["S"] for wait in waits) == ["settled", "void"]
