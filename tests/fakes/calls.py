@@ -72,6 +72,11 @@ class Calls:
         with self._lock:
             self._faults.extend(faults)
 
+    def call_off(self) -> None:
+        """Take back the faults that have not struck."""
+        with self._lock:
+            self._faults.clear()
+
     @contextmanager
     def around(self, name: str, *, dropped: Callable[[], Exception] = _no_answer) -> Iterator[None]:
         """Enclose one call. `dropped` makes the error by which this port reports that no answer came.

@@ -126,6 +126,11 @@ class Machine:
         """Start a fresh process over the world."""
         return self._process(self.world, self.calls)
 
+    def deploy(self, workflow: Workflow, authoriser: Authoriser) -> None:
+        """Put another release of a workflow in force, with its policies: the next call of any function runs on it."""
+        self.workflows[workflow.name] = workflow
+        self._authoriser = authoriser
+
     def api(self) -> ApiDeps:
         """Wire the API's use cases in a fresh process."""
         p = self.process()

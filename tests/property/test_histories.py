@@ -1,208 +1,292 @@
-"""Random lives of one task: people, mishaps, deaths, releases and time in any order; the promises hold throughout."""
+"""Long random histories: people, clocks, deployments, freezes, kills and repeated deliveries, in any order at all.
 
-from contextlib import suppress
+At every instant the record is intact and nothing has happened twice; whenever an effect leaves, everything that permits
+it holds at that very moment; and when the disturbances end, every task comes to rest where somebody owns it.
+"""
+
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Final
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shared.domain.action import SETTLED, EffectClass
+from shared.domain.action import EffectClass
 from shared.domain.approval import DecisionWord
-from shared.domain.checkpoint import decode_checkpoint, encode_checkpoint
-from shared.domain.errors import EngineError
 from shared.domain.identity import PrincipalRef
-from shared.domain.status import TERMINAL, Status
-from shared.domain.workflow import UndoApproval, Workflow
-from tests.fakes.calls import Fault, Killed, When
-from tests.fakes.downstream import Downstream, Kind, Mishap
-from tests.fakes.errand import Do, a_ladder, a_rule, a_tool, an_errand, an_undo
-from tests.fakes.story import CLERK, MANAGER, SECOND_MANAGER, Story
+from shared.domain.status import Status
+from shared.domain.workflow import Workflow
+from shared.runtime.observability import logger
+from shared.workflows.registry import discover
+from tests.builders import CLERK, MANAGER
+from tests.fakes.calls import Fault, When
+from tests.fakes.downstream import Kind, Mishap
+from tests.fakes.errand import Do, a_rule, a_tool, an_errand, an_undo
+from tests.fakes.story import INTERN, SECOND_MANAGER
+from tests.recovery.acts import Amends, Cancels, Decides
+from tests.recovery.crash_table import EVERYBODY_MAY
+from tests.recovery.dispatch import DispatchWatch
+from tests.recovery.invariants import broken, broken_at_this_instant
+from tests.recovery.scene import Request, Scene, authoriser_of, scene_of
+from tests.recovery.story import TENANT, Ending, Outside, Story
+from tests.workflows.refund.story import LARGE, LARGER, SMALL
 
-PEOPLE = st.sampled_from([MANAGER, SECOND_MANAGER])
-# Lives that end at once find nothing; what ends them is rare here.
-MOSTLY_YES = st.sampled_from([DecisionWord.APPROVE] * 5 + [DecisionWord.REJECT])
-SELDOM = st.sampled_from([False] * 5 + [True])
-HOLD = a_tool("book_hold", undo="drop_hold")
-GUARDED = a_tool("pay", undo="take_back", undo_approval=UndoApproval(rule=a_rule(), wait=a_ladder()))
-LETTER = a_tool("send_letter", effect=EffectClass.IRREVERSIBLE_WRITE, can_look_up=False)
-ERRAND = an_errand(
-    Do(tool=HOLD),
-    Do(tool=GUARDED, rule=a_rule(quorum=2), proposed=True),
-    Do(tool=LETTER, rule=a_rule()),
-    undos=[an_undo("drop_hold"), an_undo("take_back")],
-)
-KINDS = {"send_letter": Kind.NEITHER}
-# A status in which something is known to happen next, or somebody owns what does.
-OWNED = {Status.WAITING_APPROVAL, Status.NEEDS_REVIEW, Status.QUARANTINED}
+# The service's own patience, far below what a freeze of a day would take if every pause were played.
+STEPS_TO_REST: Final = 4_000
+SWEEPS_TO_REST: Final = 4
+SWEEP_EVERY: Final = timedelta(minutes=35)
+PEOPLE: Final = {
+    CLERK: frozenset({"refund_clerk"}),
+    MANAGER: frozenset({"refund_approver"}),
+    SECOND_MANAGER: frozenset({"refund_approver"}),
+    INTERN: frozenset({"viewer"}),
+}
+SCOPES: Final = ("all", f"tenant#{TENANT}", "workflow#{workflow}", "tool#{tool}")
+persons = st.sampled_from(sorted(PEOPLE, key=lambda ref: ref.key))
+managers = st.sampled_from([MANAGER, SECOND_MANAGER])
+words = st.sampled_from(DecisionWord)
 
 
-class Life(RuleBasedStateMachine):
-    """One task of an errand that books, pays and writes, with everything that can happen to it."""
+def may_be_stopped(histories: "Histories") -> bool:
+    """Whether this history has come far enough for somebody to stop it."""
+    return len(histories.machine.triggers) >= histories.peaceful_until
 
-    @initialize()
-    def start(self) -> None:
-        """Start the task and let it come to rest."""
-        downstreams = {name: Downstream(kind=KINDS.get(name, Kind.HONOURS_KEYS)) for name in ERRAND.tools}
-        self.story = Story(ERRAND, downstreams=downstreams)
-        self.story.start(workflow=ERRAND.name, request={})
-        self.versions = 0
 
-    def attempt(self, act: Any) -> None:
-        """Do something that may be refused, or be cut short, and let the machine go on."""
-        # Nothing to decide, nobody there to ask, refused, or the worker died on it.
-        with suppress(EngineError, Killed, StopIteration, KeyError):
-            act()
-        self.story.machine.settle(patience=not self.story.world.authority.freezes)
+class Histories(RuleBasedStateMachine):
+    """One task of one workflow, and everything that can happen around it."""
 
-    @rule(who=PEOPLE, word=MOSTLY_YES)
-    def somebody_decides(self, who: PrincipalRef, word: DecisionWord) -> None:
-        """A manager decides what is open."""
-        self.attempt(lambda: self.story.click(word, by=who))
+    story: Story
+    workflow: Workflow
+    requests: tuple[dict[str, object], ...]
+    tool: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        logger.setLevel("CRITICAL")
+        self.scene: Scene = scene_of(self.story, self.workflow)
+        self.machine = self.scene.machine
+        self.world = self.scene.world
+        self.release = 1
+        self.peaceful_until = 0
+        self.watch = DispatchWatch(self.scene)
+        self.machine.calls.step_in = self.watch.at_call
+
+    @initialize(
+        progress=st.lists(st.tuples(managers, st.integers(0, 9)), max_size=4),
+        fault=st.none() | st.tuples(st.sampled_from(When), st.integers(1, 50)),
+        deliveries=st.integers(0, 25),
+    )
+    def start(self, progress: list[tuple[PrincipalRef, int]], fault: tuple[When, int] | None, deliveries: int) -> None:
+        """Every history begins with a request that has come some way, perhaps with something going wrong on it."""
+        self.peaceful_until = deliveries
+        if fault is not None:
+            self.machine.calls.plan(Fault(when=fault[0], at=fault[1]))
+        self.scene.start()
+        for who, passes in progress:
+            self.approve_and_go_on(who, passes)
+
+    # --- what people do -----------------------------------------------------------------------------------------------
+
+    @rule(who=managers)
+    def approve(self, who: PrincipalRef) -> None:
+        self._ask(Decides(by=who).request(self.scene))
+
+    @rule(who=managers, passes=st.integers(0, 8))
+    def approve_and_go_on(self, who: PrincipalRef, passes: int) -> None:
+        self.approve(who)
+        self.go_on(passes)
+
+    @precondition(may_be_stopped)
+    @rule(who=persons, word=words)
+    def decide(self, who: PrincipalRef, word: DecisionWord) -> None:
+        self._ask(Decides(by=who, word=word).request(self.scene))
+
+    @precondition(may_be_stopped)
+    @rule(which=st.integers(0, 2))
+    def amend(self, which: int) -> None:
+        self._ask(Amends(by=CLERK, to=self.requests[which % len(self.requests)]).request(self.scene))
+
+    @precondition(may_be_stopped)
+    @rule(who=persons)
+    def cancel(self, who: PrincipalRef) -> None:
+        self._ask(Cancels(by=who).request(self.scene))
+
+    @precondition(may_be_stopped)
+    @rule(who=persons)
+    def lose_every_right(self, who: PrincipalRef) -> None:
+        self.world.authority.disable(who)
+
+    @rule(who=persons)
+    def get_rights_back(self, who: PrincipalRef) -> None:
+        self.world.authority.grant(who, tenant=TENANT, roles=set(PEOPLE[who]))
+
+    @precondition(may_be_stopped)
+    @rule(scope=st.sampled_from(SCOPES))
+    def freeze(self, scope: str) -> None:
+        self.world.authority.freezes[scope.format(workflow=self.workflow.name, tool=self.tool)] = "an incident"
 
     @rule()
-    def everybody_approves(self) -> None:
-        """Both managers approve what is open, one after the other."""
-        for who in (MANAGER, SECOND_MANAGER):
-            self.attempt(lambda who=who: self.story.click(by=who))
+    def unfreeze(self) -> None:
+        self.world.authority.freezes.clear()
 
-    @rule(who=PEOPLE)
-    def somebody_clicks_an_old_link(self, who: PrincipalRef) -> None:
-        """A manager decides about the first approval there ever was."""
-        approvals = self.story.task.security.approvals
-        if approvals:
-            self.attempt(lambda: self.story.click(by=who, approval_id=approvals[0].approval_id, request_version=1))
+    # --- what the services do -----------------------------------------------------------------------------------------
 
-    @rule(really=SELDOM)
-    def the_owner_cancels(self, really: bool) -> None:
-        """The owner gives up."""
-        if really:
-            self.attempt(self.story.ask_to_cancel)
+    @rule(passes=st.integers(1, 12))
+    def go_on(self, passes: int) -> None:
+        for _ in range(passes):
+            self.machine.step()
 
-    @rule(subject=st.sampled_from(["S-2", "S-3"]))
-    def the_owner_amends(self, subject: str) -> None:
-        """The owner wants something else."""
-        self.attempt(lambda: self.story.amend_quietly(subject=subject))
+    @rule(passes=st.integers(1, 4))
+    def go_on_without_time(self, passes: int) -> None:
+        for _ in range(passes):
+            self.machine.step(patience=False)
 
-    @rule(tool=st.sampled_from(sorted(ERRAND.tools)), mishap=st.sampled_from(Mishap))
-    def a_provider_is_about_to_fail(self, tool: str, mishap: Mishap) -> None:
-        """The next request to a provider goes wrong."""
-        self.story.world.downstreams[tool].mishaps.append(mishap)
+    @precondition(lambda self: self.machine.triggers)
+    @rule(data=st.data())
+    def deliver_again(self, data: st.DataObject) -> None:
+        number = data.draw(st.integers(0, len(self.machine.triggers) - 1))
+        self.machine.repeat(self.machine.triggers[number])
 
-    @rule(at=st.integers(1, 40), when=st.sampled_from(When))
-    def a_worker_is_about_to_die(self, at: int, when: When) -> None:
-        """Some call from now on goes wrong."""
-        self.story.calls.plan(Fault(when=when, at=len(self.story.calls.names) + at))
+    @rule(seconds=st.sampled_from([1, 30, 90, 600]))
+    def let_a_moment_pass(self, seconds: int) -> None:
+        self.machine.pass_time(self.world.clock.now() + timedelta(seconds=seconds))
 
-    @rule(hours=st.sampled_from([1, 1, 1, 25, 25, 24 * 8]))
-    def time_passes(self, hours: int) -> None:
-        """Nobody does anything for a while."""
-        self.story.world.clock.advance(timedelta(hours=hours))
-        self.attempt(lambda: None)
-
-    @rule(who=st.sampled_from([CLERK, MANAGER, SECOND_MANAGER]), active=st.booleans())
-    def rights_change(self, who: PrincipalRef, active: bool) -> None:
-        """Somebody loses or regains every right."""
-        row = self.story.world.authority.principals[who.key]
-        self.story.world.authority.principals[who.key] = replace(row, active=active)
-
-    @rule(scope=st.sampled_from(["all", "tool#pay", "workflow#errand"]))
-    def a_freeze_comes_and_goes(self, scope: str) -> None:
-        """An operator freezes something and lifts it again later."""
-        self.story.world.authority.freezes[scope] = "incident"
-        self.attempt(lambda: None)
-        self.story.world.authority.freezes.clear()
-        self.attempt(lambda: None)
+    @precondition(may_be_stopped)
+    @rule(seconds=st.sampled_from([3_600, 86_400, 4 * 86_400]))
+    def let_time_pass(self, seconds: int) -> None:
+        self.machine.pass_time(self.world.clock.now() + timedelta(seconds=seconds))
 
     @rule()
-    def a_release_is_deployed(self) -> None:
-        """Policies change under the task."""
-        self.versions += 1
-        policies = f"// release {self.versions}"
-        self.story.machine.workflows[ERRAND.name] = _with_policies(ERRAND, policies)
-        self.attempt(lambda: None)
+    def sweep(self) -> None:
+        self.machine.sweep()
 
-    @precondition(lambda self: self.story.world.heads[self.story.key.key].quarantine is None)
     @rule()
-    def somebody_else_wakes_the_task(self) -> None:
-        """A second worker looks at the task."""
-        self.attempt(self.story.wake)
+    def deploy_other_policies(self) -> None:
+        self.release += 1
+        self._deploy(replace(self.workflow, policies=f"{self.workflow.policies}\n// release {self.release}"))
+
+    @rule()
+    def deploy_another_tool_description(self) -> None:
+        self.release += 1
+        tool = self.workflow.tools[self.tool]
+        described = replace(tool, description=f"{tool.description} Release {self.release}.")
+        self._deploy(replace(self.workflow, tools={**self.workflow.tools, self.tool: described}))
+
+    # --- what goes wrong ----------------------------------------------------------------------------------------------
+
+    @rule(when=st.sampled_from(When), calls=st.integers(1, 12))
+    def something_breaks_soon(self, when: When, calls: int) -> None:
+        self.machine.calls.plan(Fault(when=when, at=len(self.machine.calls.names) + calls))
+
+    @rule(mishap=st.sampled_from([Mishap.RECORDED_NO_ANSWER, Mishap.LOST, Mishap.PENDING, Mishap.NOT_SENT]))
+    def the_outside_falters(self, mishap: Mishap) -> None:
+        self.world.downstreams[self.tool].mishaps.append(mishap)
+
+    # --- what holds ---------------------------------------------------------------------------------------------------
 
     @invariant()
-    def no_effect_happens_twice(self) -> None:
-        """R1, B01 and B25: each operation has one effect at most, and no more effects than permitted actions."""
-        for downstream in self.story.world.downstreams.values():
-            keys = [effect.key for effect in downstream.effects]
-            assert len(set(keys)) == len(keys)
+    def nothing_is_broken(self) -> None:
+        assert not self.watch.wrong
+        assert not broken_at_this_instant(self.machine)
+        assert len(self.world.heads) <= 1
+        for tool, most in self.story.ends.effects.items():
+            assert len(self.world.downstreams[tool].effects) <= most, tool
 
-    @invariant()
-    def effects_are_known_or_open(self) -> None:
-        """I3: nothing has happened that the ledger takes for failed, void or never sent."""
-        for row in self.story.rows:
-            happened = self.story.world.downstreams[row.tool].effects_of(row.operation)
-            if row.status in SETTLED:
-                assert bool(happened) == (row.status == "done"), row
+    def teardown(self) -> None:
+        """The disturbances end; what is left has to come to rest by itself."""
+        self.machine.calls.call_off()
+        self.world.authority.freezes.clear()
+        for who, roles in PEOPLE.items():
+            self.world.authority.grant(who, tenant=TENANT, roles=set(roles))
+        for _ in range(SWEEPS_TO_REST):
+            self._rest()
+            self.machine.pass_time(self.world.clock.now() + SWEEP_EVERY)
+            self.machine.sweep()
+        self._rest()
+        self.nothing_is_broken()
+        assert not broken(self.machine)
 
-    @invariant()
-    def what_ended_says_what_stands(self) -> None:
-        """B17 and B28: a task that has ended knows every effect, and green is only what was all done."""
-        task = self.story.task
-        if task.business.status not in TERMINAL:
+    def _rest(self) -> None:
+        for _ in range(STEPS_TO_REST):
+            if not self.machine.step():
+                return
+        raise AssertionError("no rest")
+
+    def _ask(self, request: Request | None) -> None:
+        """Ask once; whether an answer comes is the history's business."""
+        if request is None:
             return
-        assert all(row.status in SETTLED for row in self.story.rows)
-        assert task.business.outcome
-        if task.business.status is Status.COMPLETED:
-            done = {effect.tool for d in self.story.world.downstreams.values() for effect in d.effects}
-            assert {"book_hold", "pay", "send_letter"} <= done
+        try:
+            self.machine.fire(request.trigger())
+        except BaseException as failure:
+            if isinstance(failure, AssertionError | KeyboardInterrupt):
+                raise
 
-    @invariant()
-    def a_payment_had_its_approvals(self) -> None:
-        """A7 and B03: every payment was approved by two people, for exactly that action, used once."""
-        history = [
-            decode_checkpoint(stored.body)
-            for (task, _), stored in self.story.world.checkpoints.items()
-            if task == self.story.key.key
-        ]
-        for effect in self.story.world.downstreams["pay"].effects:
-            (action,) = {
-                a.ordinal: a for task in history for a in task.execution.actions if a.operation == effect.key
-            }.values()
-            used = [a for task in history for a in task.security.approvals if a.approval_id == action.approval_id]
-            assert len({decision.principal for decision in used[-1].decisions}) >= 2
-            assert used[-1].spec.arguments == effect.arguments
-            assert {a.used_by for a in used if a.used_by is not None} == {action.ordinal}
-
-    @invariant()
-    def the_record_is_sound(self) -> None:
-        """R6: nothing that people and machines may do makes a task untrustworthy or unreadable."""
-        head = self.story.world.heads[self.story.key.key]
-        assert head.quarantine is None, head.quarantine
-        assert decode_checkpoint(encode_checkpoint(self.story.task, begins_something=False)) == self.story.task
-
-    @invariant()
-    def somebody_or_something_moves_it_on(self) -> None:
-        """B15: a live task waits with a deadline, or its execution is alive."""
-        task = self.story.task
-        if task.business.status in TERMINAL:
-            return
-        alive = [run for run in self.story.machine.runs.values() if run.ended is None and run.key == self.story.key]
-        assert alive or "Wake failed" in {run.ended for run in self.story.machine.runs.values()}
-        if task.business.status in OWNED:
-            assert task.execution.waits
+    def _deploy(self, workflow: Workflow) -> None:
+        self.workflow = workflow
+        self.machine.deploy(workflow, authoriser_of(workflow))
 
 
-def _with_policies(workflow: Workflow, policies: str) -> Workflow:
-    return replace(workflow, policies=policies)
+def _story(name: str, request: dict[str, object], outside: dict[str, Outside], effects: dict[str, int]) -> Story:
+    return Story(
+        name=name,
+        claim="whatever happens around it, nothing happens twice",
+        request=request,
+        people=PEOPLE,
+        outside=outside,
+        ends=Ending(status=Status.COMPLETED, effects=effects),
+    )
 
 
-Life.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=25,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-TestLife = Life.TestCase
+class Refunds(Histories):
+    """A provider that honours keys, above and below the limit that needs an approval."""
+
+    workflow = discover()["refund"]
+    story = _story("refund", LARGE, {"issue_refund": Outside(kind=Kind.HONOURS_KEYS)}, {"issue_refund": 1})
+    requests = (LARGE, LARGER, SMALL)
+    tool = "issue_refund"
+
+
+class FinalEffects(Histories):
+    """An effect that cannot be undone, on a system that can neither deduplicate nor be asked."""
+
+    workflow = an_errand(
+        Do(tool=a_tool("pay", effect=EffectClass.IRREVERSIBLE_WRITE, can_look_up=False), rule=a_rule()),
+        policies=EVERYBODY_MAY,
+    )
+    story = _story("final", {"subject": "S-1"}, {"pay": Outside(kind=Kind.NEITHER)}, {"pay": 1})
+    requests = ({"subject": "S-1"}, {"subject": "S-2"}, {"subject": "S-3", "memo": "soon"})
+    tool = "pay"
+
+
+class Sagas(Histories):
+    """Two effects, the first of which is undone when the second is not to be, and two people who have to agree."""
+
+    workflow = an_errand(
+        Do(tool=a_tool("reserve", effect=EffectClass.REVERSIBLE_WRITE, undo="release")),
+        Do(tool=a_tool("pay"), rule=a_rule(quorum=2), proposed=True),
+        undos=(an_undo("release"),),
+        policies=EVERYBODY_MAY,
+    )
+    story = _story(
+        "saga",
+        {"subject": "S-1"},
+        {
+            "reserve": Outside(kind=Kind.LOOKUP_ONLY),
+            "pay": Outside(kind=Kind.HONOURS_KEYS),
+            "release": Outside(kind=Kind.HONOURS_KEYS),
+        },
+        {"reserve": 1, "pay": 1, "release": 1},
+    )
+    requests = ({"subject": "S-1"}, {"subject": "S-2"}, {"subject": "S-3"})
+    tool = "pay"
+
+
+# Some fifteen thousand steps in all: enough to meet most pairs of rules in both orders, in well under a minute.
+for _histories in (Refunds, FinalEffects, Sagas):
+    _histories.TestCase.settings = settings(max_examples=150, stateful_step_count=35)
+
+TestRefunds = Refunds.TestCase
+TestFinalEffects = FinalEffects.TestCase
+TestSagas = Sagas.TestCase

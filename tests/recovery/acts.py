@@ -190,14 +190,31 @@ class TimePasses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holds:
-    """From now on a person has exactly these roles."""
+class LosesRights:
+    """From now on a person may do nothing any more."""
 
     who: PrincipalRef
-    roles: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.who.subject} loses every right"
 
     def __call__(self, scene: Scene) -> None:
-        scene.world.authority.grant(self.who, tenant=TENANT, roles=set(self.roles))
+        scene.world.authority.disable(self.who)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freezes:
+    """Operators stop everything of that scope for a while."""
+
+    scope: str = "all"
+    lasts: timedelta = timedelta(hours=1)
+
+    def __str__(self) -> str:
+        return f"{self.scope} is frozen for {self.lasts}"
+
+    def __call__(self, scene: Scene) -> None:
+        scene.world.authority.freezes[self.scope] = "an incident"
+        scene.frozen_until[self.scope] = scene.world.clock.now() + self.lasts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +232,7 @@ def changes_the_ending(act: Act | None) -> bool:
     """Whether a story with this act in its middle may end otherwise: a yes or an event that comes early may not."""
     while isinstance(act, Promptly):
         act = act.act
-    as_told = isinstance(act, Reports) or (isinstance(act, Decides) and act.word is DecisionWord.APPROVE)
+    as_told = isinstance(act, Reports | Freezes) or (isinstance(act, Decides) and act.word is DecisionWord.APPROVE)
     return act is not None and not as_told
 
 

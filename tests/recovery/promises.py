@@ -32,10 +32,10 @@ def _kept(scene: Scene, answer: Answer) -> Iterable[str]:
         yield f"{answer.request.what} was told that the task has ended, it is {status}"
     if answer.refused is not None:
         return
-    # Whoever cancels what is being undone already gets that ending: it is a stop as well.
+    # Whoever cancels what is being undone already gets that ending; and an undo may have to wait for a person's word.
     ending = task.execution.ending
-    stops = _CANCELED | ({ending.status} if ending is not None else set())
-    if isinstance(answer.request.act, Cancels) and status not in stops:
+    stops = ending is not None and (not task.closed or status is ending.status)
+    if isinstance(answer.request.act, Cancels) and status not in _CANCELED and not stops:
         yield f"{answer.request.what} was accepted, the task is {status}"
     unused = any(approval.status is ApprovalStatus.GRANTED for approval in task.security.approvals)
     if isinstance(answer.request.act, Decides) and status is Status.EXPIRED and unused:

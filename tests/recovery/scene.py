@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from shared.adapters.cedar.authoriser import CedarAuthoriser, PolicyFault
@@ -21,8 +21,8 @@ from tests.fakes.tended_machine import TendedMachine
 from tests.recovery.history import read_body
 from tests.recovery.story import TENANT, Act, Story
 
-# A client repeats a request that was not answered; the one lost answer of a telling never takes more than two tries.
-CLIENT_TRIES_MAX: Final = 6
+# A client repeats a request that was not answered, with pauses that double: patient enough for a freeze of some hours.
+CLIENT_TRIES_MAX: Final = 12
 CLIENT_PAUSE: Final = timedelta(seconds=5)
 
 
@@ -57,6 +57,8 @@ class Scene:
     world: World
     machine: TendedMachine
     answers: list[Answer] = field(default_factory=list)
+    # When a freeze will be lifted, by its scope.
+    frozen_until: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def key(self) -> TaskKey | None:
@@ -74,14 +76,14 @@ class Scene:
     def ask(self, request: Request) -> None:
         """Send a request, and again while no answer comes."""
         trigger, last = request.trigger(), ""
-        for _ in range(CLIENT_TRIES_MAX):
+        for tries in range(CLIENT_TRIES_MAX):
             try:
                 self.machine.fire(trigger)
             except (Exception, Killed) as failure:  # noqa: BLE001 - whatever it was, the client has no answer
                 if self.told(request, failure):
                     return
                 last = repr(failure)
-                self.machine.pass_time(self.world.clock.now() + CLIENT_PAUSE)
+                self.machine.pass_time(self.world.clock.now() + CLIENT_PAUSE * 2**tries)
             else:
                 self.told(request, None)
                 return
@@ -110,6 +112,12 @@ class Scene:
             return start_task(command, self.machine.api())
 
         self.ask(Request(what="start", work=start))
+
+    def lift_freezes(self, to: datetime) -> None:
+        """Lift the freezes whose time is over by then."""
+        for scope, until in list(self.frozen_until.items()):
+            if until <= to:
+                del self.frozen_until[scope], self.world.authority.freezes[scope]
 
     def principal(self, ref: PrincipalRef) -> Principal:
         """Who calls, with the rights that the authority store gives now, as the API reads them for every request."""

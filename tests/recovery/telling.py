@@ -8,6 +8,7 @@ from shared.domain.workflow import Workflow
 from tests.fakes.calls import Calls, Fault, Killed, When
 from tests.fakes.machine import DIED, Trigger
 from tests.recovery.acts import Asks, changes_the_ending
+from tests.recovery.dispatch import DispatchWatch
 from tests.recovery.invariants import broken, broken_at_this_instant
 from tests.recovery.points import CallMade, Point, Trouble
 from tests.recovery.promises import as_the_story_ends, promises_kept
@@ -69,11 +70,13 @@ class Telling:
         self._stalled: list[tuple[Worker, Trigger, datetime]] = []
         self._violations: list[str] = []
         machine = self.scene.machine
+        # Two workers at once look at different moments; what each of them saw is not told apart here.
+        self._watch = DispatchWatch(self.scene) if point is None or point.trouble is Trouble.MEANWHILE else None
         machine.calls.step_in = self._before_call
         machine.after = self._after_delivery
+        machine.before_time_passes = self._before_time_passes
         if point and point.trouble in {Trouble.STALL, Trouble.STALL_ON}:
             machine.work_on = self._hang
-            machine.before_time_passes = self._let_stalled_go_on
         if point and point.trouble is Trouble.INTERLEAVED:
             machine.work_on = self._interleave
 
@@ -94,6 +97,7 @@ class Telling:
             deliveries=deliveries,
             violations=[
                 *self._violations,
+                *(self._watch.wrong if self._watch else ()),
                 *left,
                 *promises_kept(scene),
                 *as_the_story_ends(scene, exactly=exactly),
@@ -131,6 +135,8 @@ class Telling:
                 delivery=len(machine.triggers) - 1,
             )
         )
+        if self._watch is not None:
+            self._watch.at_call(name)
         worker = Worker.current()
         if worker is not None:
             worker.at_call()
@@ -200,6 +206,10 @@ class Telling:
         here = not self._struck and len(self.scene.machine.triggers) - 1 == point.delivery
         self._struck = self._struck or here
         return here
+
+    def _before_time_passes(self, to: datetime) -> None:
+        self._let_stalled_go_on(to)
+        self.scene.lift_freezes(to)
 
     def _let_stalled_go_on(self, to: datetime | None) -> None:
         """Let a worker that hangs go on at the last instant of its life, or now if nothing else moves any more."""

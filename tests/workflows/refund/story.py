@@ -8,7 +8,7 @@ from shared.domain.status import Status
 from tests.builders import CLERK, MANAGER
 from tests.fakes.downstream import Kind, Mishap
 from tests.fakes.model import proposes
-from tests.recovery.acts import Amends, Cancels, Decides, Promptly, TimePasses
+from tests.recovery.acts import Amends, Cancels, Decides, Freezes, LosesRights, Promptly, TimePasses
 from tests.recovery.story import Ending, Outside, Story
 
 LARGE: Final = {"order_reference": "A-1001", "amount_minor": 45_000, "currency": "EUR", "note": "it came broken"}
@@ -30,7 +30,7 @@ STORIES: Final = (
         people=PEOPLE,
         outside=BANK,
         acts=(APPROVES,),
-        meanwhile=(*MEANWHILE, APPROVES, Promptly(act=APPROVES)),
+        meanwhile=(*MEANWHILE, APPROVES, Promptly(act=APPROVES), LosesRights(who=MANAGER), Freezes()),
         ends=PAID,
     ),
     Story(
