@@ -521,3 +521,35 @@ def test_the_queue_says_why_and_for_how_long(api: Api, in_doubt: Task) -> None:
     assert line["owner"].endswith("clerk-1")
     assert in_doubt["because"].startswith(line["reason"])
     assert line["reason"]
+
+
+@pytest.mark.parametrize("who", ["operator-1", "clerk-1", "operator-g"])
+@pytest.mark.parametrize("purged", [True, False])
+def test_a_task_that_is_gone_or_of_another_tenant_is_not_made(who: str, purged: bool, api: Api, task: Task) -> None:
+    """B64, A2: every late request for a purged, unknown or foreign task answers 404 alike and leaves no row behind."""
+    api.world.authority.grant(PrincipalRef(issuer=ISSUER, subject="operator-g"), tenant="globex", roles={"operator"})
+    gone: Task = task if who == "operator-g" else {**task, "task_id": "tsk_" + "0" * 32}
+    if purged and who != "operator-g":
+        gone = task
+        for rows in (api.world.heads, api.world.checkpoints, api.world.waits, api.world.outbox):
+            rows.clear()
+    before = api.snapshot()
+    body = {"version": 1, "reason": "late"}
+    more: dict[str, dict[str, Any]] = {
+        "settle": {"operation": "x", "outcome": "failed", "evidence": "x"},
+        "release": {"from_version": 1},
+        "escalate": {"wait_id": "wai_1"},
+    }
+    answers = [
+        api.call(who, "POST", path_of(gone, "cancel"), body={}),
+        api.call(who, "POST", path_of(gone, "waits", "wai_1", "answer"), body={"answer": {}, "version": 1}),
+        api.call(who, "GET", path_of(gone, "record")),
+        *(
+            api.call(who, "POST", path_of(gone, "operations", command), body=body | more.get(command, {}))
+            for command in COMMANDS
+        ),
+    ]
+
+    assert {(answer.status, answer.code) for answer in answers} == {(404, "task_not_found")}
+    assert len({answer.text for answer in answers}) == 1
+    assert api.snapshot() == before
