@@ -8,7 +8,7 @@ from shared.domain.action import Action
 from shared.domain.approval import ApprovalStatus
 from shared.domain.change import Ground, begin, stamps_of
 from shared.domain.checkpoint import Checkpoint
-from shared.domain.directive import Directive, Next, directive_for, unsettled_action, until
+from shared.domain.directive import AWAITS, Directive, Next, directive_for, unsettled_action, until
 from shared.domain.dispatch import freeze_scopes, live_rights
 from shared.domain.errors import (
     ActionInFlight,
@@ -84,7 +84,7 @@ def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
             fence = _fence_to_release(trigger, situation)
             loaded = commit_change(move.change, deps.tasks, previous=loaded, lease_fence=fence)
         directive = move.directive
-        if move.change is None and directive.wait_id is not None:
+        if move.change is None and directive.next in AWAITS.values():
             _require_stored_wait(loaded.task, deps)
         if move.ask is not None:
             directive = _ask(trigger, loaded, move, move.ask, situation, deps)
@@ -118,7 +118,7 @@ def _contradicted(trigger: WakeUp, loaded: Loaded, broken: InvariantBroken, deps
 
 def _counted(trigger: WakeUp, directive: Directive, *, moved: bool, now: datetime) -> Directive:
     idle = 0 if moved else trigger.idle + 1
-    if idle >= IDLE_MAX and idle % 2 and directive.wait_id is not None:
+    if idle >= IDLE_MAX and idle % 2 and directive.next in AWAITS.values():
         # The machine keeps coming back from a wait at once. The wait stands; only the machine is slowed down.
         directive = until(directive, now + STANDSTILL_PAUSE, "the wait could not be entered")
     return directive.model_copy(update={"hops": trigger.hops + 1, "idle": idle})

@@ -197,11 +197,18 @@ def test_the_new_run_goes_on_where_the_old_one_was() -> None:
     assert story.machine.runs[f"{story.key.task_id}-2"].ended == "completed"
 
 
+LETTERS = [a_tool(f"send_letter_{number}") for number in range(30)]
+
+
+def long_winded(*things: Do) -> Story:
+    """Run an errand whose providers say as much about every action as a record keeps."""
+    receipts = {thing.tool.name: Downstream(facts=lambda _: {"receipt": "r" * 1_900}) for thing in things}
+    return run_errand(*things, downstreams=receipts)
+
+
 def test_a_task_that_has_outgrown_its_record_begins_nothing_more() -> None:
     """B59: the limit is met before an action is begun; what was done is on record and a person looks."""
-    tools = [a_tool(f"send_letter_{number}") for number in range(240)]
-    memo = "\u20ac" * 100
-    story = run_errand(*(Do(tool=tool) for tool in tools), request={"memo": memo})
+    story = long_winded(*(Do(tool=tool) for tool in LETTERS))
 
     assert story.status == "needs_review"
     assert "bytes of checkpoint" in story.task.business.because
@@ -212,12 +219,9 @@ def test_a_task_that_has_outgrown_its_record_begins_nothing_more() -> None:
 
 def test_approving_never_fails_for_size() -> None:
     """B59: the click is taken even if the action that it opens no longer fits; a person is told."""
-    tools = [a_tool(f"send_letter_{number}") for number in range(240)]
-    request = {"memo": "\u20ac" * 100}
-    filled = run_errand(*(Do(tool=tool) for tool in tools), request=request)
+    filled = long_winded(*(Do(tool=tool) for tool in LETTERS))
     fits = sum(row.status == "done" for row in filled.rows)
-    last = Do(tool=a_tool("pay"), rule=a_rule())
-    story = run_errand(*(Do(tool=tool) for tool in tools[:fits]), last, request=request)
+    story = long_winded(*(Do(tool=tool) for tool in LETTERS[:fits]), Do(tool=a_tool("pay"), rule=a_rule()))
 
     story.decide()
 
