@@ -14,8 +14,10 @@ from shared.domain.workflow import Workflow
 from shared.ports.authoriser import Authoriser
 from shared.usecases.start_task import StartTask, start_task
 from tests.fakes.calls import Calls, Killed
+from tests.fakes.clock import FakeIds
 from tests.fakes.downstream import Downstream
 from tests.fakes.machine import DIED, Trigger
+from tests.fakes.process import Process
 from tests.fakes.store import World
 from tests.fakes.tended_machine import TendedMachine
 from tests.recovery.history import read_body
@@ -125,9 +127,32 @@ class Scene:
         return read.principals.get(ref.key) or Principal(ref=ref, tenant=TENANT, roles=frozenset())
 
 
-def scene_of(story: Story, workflow: Workflow, *, calls: Calls | None = None, died: str = DIED) -> Scene:
+def _as_it_is(_world: World) -> None:
+    """The world holds what is stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """What stores a telling's records: how a process is made, and how the world is shown what is stored elsewhere."""
+
+    process: Callable[[World, Calls], Process] = Process
+    refresh: Callable[[World], None] = _as_it_is
+    seed: int = 0
+
+
+IN_MEMORY: Final = Backing()
+
+
+def scene_of(
+    story: Story,
+    workflow: Workflow,
+    *,
+    calls: Calls | None = None,
+    died: str = DIED,
+    backing: Backing = IN_MEMORY,
+) -> Scene:
     """Set a story's world up: nothing has happened yet."""
-    world = World()
+    world = World(ids=FakeIds(backing.seed))
     for ref, roles in story.people.items():
         world.authority.grant(ref, tenant=TENANT, roles=set(roles))
     for tool, outside in story.outside.items():
@@ -137,7 +162,12 @@ def scene_of(story: Story, workflow: Workflow, *, calls: Calls | None = None, di
     world.model.answers.extend(story.answers)
     world.model.always = story.proposal
     machine = TendedMachine(
-        world, calls, workflows={workflow.name: workflow}, authoriser=authoriser_of(workflow), died=died
+        world,
+        calls,
+        workflows={workflow.name: workflow},
+        authoriser=authoriser_of(workflow),
+        died=died,
+        process=backing.process,
     )
     return Scene(story=story, workflow=workflow, world=world, machine=machine)
 

@@ -12,7 +12,7 @@ from tests.recovery.dispatch import DispatchWatch
 from tests.recovery.invariants import broken, broken_at_this_instant
 from tests.recovery.points import CallMade, Point, Trouble
 from tests.recovery.promises import as_the_story_ends, promises_kept
-from tests.recovery.scene import Scene, scene_of
+from tests.recovery.scene import IN_MEMORY, Backing, Scene, scene_of
 from tests.recovery.story import Story
 from tests.recovery.workers import Worker
 
@@ -58,11 +58,14 @@ class Told:
 class Telling:
     """One telling of a story with at most one trouble."""
 
-    def __init__(self, story: Story, workflow: Workflow, point: Point | None = None) -> None:
+    def __init__(
+        self, story: Story, workflow: Workflow, point: Point | None = None, *, backing: Backing = IN_MEMORY
+    ) -> None:
         fault = _FAULTS.get(point.trouble) if point else None
         calls = Calls(Fault(when=fault, at=point.at)) if point and fault else Calls()
         died = UNHEARD if point and point.trouble is Trouble.DIE_UNHEARD else DIED
-        self.scene: Final[Scene] = scene_of(story, workflow, calls=calls, died=died)
+        self.scene: Final[Scene] = scene_of(story, workflow, calls=calls, died=died, backing=backing)
+        self._backing = backing
         self._point = point
         self._log: list[CallMade] = []
         self._finished = 0
@@ -144,7 +147,7 @@ class Telling:
             return
         if point.trouble is Trouble.OVERTAKEN and current is not None:
             self._struck = True
-            machine.repeat(current)
+            self._repeat(current)
         elif point.trouble is Trouble.MEANWHILE and point.act is not None:
             self._struck = True
             point.act(self.scene)
@@ -153,14 +156,19 @@ class Telling:
 
     def _after_delivery(self, _trigger: Trigger) -> None:
         machine, point = self.scene.machine, self._point
+        self._backing.refresh(self.scene.world)
         self._finished += 1
         if point is None:
             return
         if point.trouble is Trouble.TWICE and point.again_after == self._finished:
             self._struck = True
-            machine.repeat(machine.triggers[point.at - 1])
+            self._repeat(machine.triggers[point.at - 1])
         if self._struck:
             self._struck_once()
+
+    def _repeat(self, trigger: Trigger) -> None:
+        self.scene.machine.repeat(trigger)
+        self._backing.refresh(self.scene.world)
 
     def _struck_once(self) -> None:
         """Whatever was cut off: what has to hold at any instant has to hold at this one."""
@@ -223,11 +231,12 @@ class Telling:
             worker.go()
             if isinstance(worker.error, Exception):
                 machine.remember(trigger.function, worker.error)
+            self._backing.refresh(self.scene.world)
 
     def _deliver_long_after(self) -> None:
         point, machine = self._point, self.scene.machine
         if point is None or point.trouble is not Trouble.TWICE or point.again_after is not None:
             return
         machine.live_for(LONG_AFTER)
-        machine.repeat(machine.triggers[point.at - 1])
+        self._repeat(machine.triggers[point.at - 1])
         machine.settle()
