@@ -83,7 +83,7 @@ $(ALL_SUITES:%=test-%): test-%: setup
 
 .PHONY: crash
 crash: setup ## Crash one workflow (WORKFLOW=name) or all at every step, and see that nothing happens twice
-	python -m pytest tests/recovery $(if $(WORKFLOW),--workflow $(WORKFLOW)) $(PYTEST)
+	@python -m tests.recovery $(if $(WORKFLOW),--workflow $(WORKFLOW))
 
 .PHONY: bench
 bench: setup ## Count what one task costs and measure what a function weighs
