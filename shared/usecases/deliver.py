@@ -1,7 +1,9 @@
 """Deliver: carry out what commits have staged, in order, at least once; every message is harmless twice."""
 
 from functools import singledispatch
+from typing import Final
 
+from shared.domain.change import timer_of
 from shared.domain.errors import InvariantBroken
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import (
@@ -13,7 +15,7 @@ from shared.domain.outbox import (
     PublishEvent,
     StartExecution,
 )
-from shared.domain.wait import WaitStatus
+from shared.domain.wait import Wait, WaitStatus
 from shared.usecases.engine import DeliverDeps
 
 
@@ -27,54 +29,89 @@ def deliver(row: OutboxRow, deps: DeliverDeps) -> None:
     If killed here:
         The row is still there and is delivered again from its first message.
     """
-    # Timers last: one that cannot be set now must not keep an answer from a person who waits for it.
-    for message in sorted(row.messages, key=lambda m: isinstance(m, ArmTimer | DisarmTimer)):
-        _deliver(message, row.key, deps)
+    delivery = _Delivery(row.key, deps)
+    for message in sorted(row.messages, key=_turn):
+        _deliver(message, delivery)
     deps.outbox.remove(row)
 
 
+def _turn(message: Message) -> int:
+    """Timers after answers: one that cannot be set now must not keep an answer from whoever waits for it.
+
+    What is published comes last, so that the one look at a wait that follows its timer serves the prompt as well.
+    """
+    if isinstance(message, PublishEvent):
+        return 2
+    return 1 if isinstance(message, ArmTimer | DisarmTimer) else 0
+
+
+class _Delivery:
+    """One row on its way: its task, what it is delivered with, and each wait as it was when it was first looked at."""
+
+    def __init__(self, key: TaskKey, deps: DeliverDeps) -> None:
+        self.key: Final = key
+        self.deps: Final = deps
+        self._seen: dict[str, Wait | None] = {}
+
+    def open_wait(self, wait_id: str, correlation_id: str) -> Wait | None:
+        """Return the wait if it is open; it is read at most once."""
+        if correlation_id not in self._seen:
+            self._seen[correlation_id] = self.deps.waits.get(self.key.tenant, correlation_id)
+        wait = self._seen[correlation_id]
+        is_open = wait is not None and wait.wait_id == wait_id and wait.status is WaitStatus.OPEN
+        return wait if is_open else None
+
+
 @singledispatch
-def _deliver(message: Message, key: TaskKey, deps: DeliverDeps) -> None:  # noqa: ARG001 - the implementations use them
+def _deliver(message: Message, on: _Delivery) -> None:  # noqa: ARG001 - the implementations use it
     msg = f"no such message: {message!r}"
     raise TypeError(msg)
 
 
 @_deliver.register
-def _(message: StartExecution, key: TaskKey, deps: DeliverDeps) -> None:
-    deps.executions.start(key, workflow=message.workflow, run=message.run, version=message.version)
+def _(message: StartExecution, on: _Delivery) -> None:
+    on.deps.executions.start(on.key, workflow=message.workflow, run=message.run, version=message.version)
 
 
 @_deliver.register
-def _(message: AnswerWait, key: TaskKey, deps: DeliverDeps) -> None:
-    token = deps.tokens.get(key.tenant, message.wait_id)
+def _(message: AnswerWait, on: _Delivery) -> None:
+    token = on.deps.tokens.get(on.key.tenant, message.wait_id)
     if token is None:
         # The machine has not reached this wait; `open_wait` will see that it is settled.
         return
-    deps.executions.answer(token, wait_id=message.wait_id)
+    on.deps.executions.answer(token, wait_id=message.wait_id)
 
 
 @_deliver.register
-def _(message: ArmTimer, key: TaskKey, deps: DeliverDeps) -> None:
+def _(message: ArmTimer, on: _Delivery) -> None:
     try:
-        deps.timers.arm(key, message)
+        on.deps.timers.arm(on.key, message)
+        _set_right(message, on)
     except InvariantBroken as refused:
         # Refused for good. The wait row still owns its deadline and the sweep ends it; people have to know, though.
-        deps.alarm(f"no timer for {message.wait_id} of {key.task_id}: {refused.message}")
+        on.deps.alarm(f"no timer for {message.wait_id} of {on.key.task_id}: {refused.message}")
+
+
+def _set_right(armed: ArmTimer, on: _Delivery) -> None:
+    """Look at the wait after its timer was set: a message that came again late has set the timer of an earlier rung.
+
+    Whoever moves the wait commits first and sets its timer then. With consistent reads one of the two sees the other.
+    """
+    wait = on.open_wait(armed.wait_id, armed.correlation_id)
+    if wait is None:
+        on.deps.timers.disarm(on.key, armed.wait_id)
+    elif wait.rung != armed.rung:
+        on.deps.timers.arm(on.key, timer_of(wait))
 
 
 @_deliver.register
-def _(message: DisarmTimer, key: TaskKey, deps: DeliverDeps) -> None:
-    deps.timers.disarm(key, message.wait_id)
+def _(message: DisarmTimer, on: _Delivery) -> None:
+    on.deps.timers.disarm(on.key, message.wait_id)
 
 
 @_deliver.register
-def _(message: PublishEvent, key: TaskKey, deps: DeliverDeps) -> None:
-    if message.correlation_id is not None and not _is_open(message, key, deps):
+def _(message: PublishEvent, on: _Delivery) -> None:
+    if message.correlation_id is not None and on.open_wait(message.wait_id or "", message.correlation_id) is None:
         # A prompt that was held up until its wait had ended: nobody is asked what is already answered (B72).
         return
-    deps.events.publish(key, message)
-
-
-def _is_open(prompt: PublishEvent, key: TaskKey, deps: DeliverDeps) -> bool:
-    wait = deps.waits.get(key.tenant, prompt.correlation_id or "")
-    return wait is not None and wait.wait_id == prompt.wait_id and wait.status is WaitStatus.OPEN
+    on.deps.events.publish(on.key, message)

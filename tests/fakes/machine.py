@@ -19,6 +19,7 @@ from functions.wake.handler import WakeInput
 from shared.domain.errors import EngineError
 from shared.domain.identity import TaskKey
 from shared.domain.instants import parse_instant
+from shared.domain.outbox import OutboxRow
 from shared.domain.workflow import Workflow
 from shared.ports.authoriser import Authoriser
 from shared.ports.executions import ExecutionState
@@ -208,20 +209,24 @@ class Machine:
 
     def drain(self) -> bool:
         """Deliver what is staged, as the stream does; what fails comes again. Say whether there was anything."""
-        rows = sorted(self.world.outbox.items())
-        for _, row in rows:
-            trigger = Trigger(
-                function="deliver",
-                subject=f"outbox row {row.version}.{row.part}",
-                work=lambda row=row: deliver(row, self._deliver_deps()),  # type: ignore[misc]
-            )
-            try:
-                self.fire(trigger)
-            except Killed:
-                continue
-            except Exception as error:  # noqa: BLE001 - the record is reported as failed and comes again
-                self.remember("deliver", error)
+        rows = [row for _, row in sorted(self.world.outbox.items())]
+        for row in rows:
+            self.deliver_row(row)
         return bool(rows)
+
+    def deliver_row(self, row: OutboxRow) -> None:
+        """Deliver one row, in its turn or out of it."""
+        trigger = Trigger(
+            function="deliver",
+            subject=f"outbox row {row.version}.{row.part}",
+            work=lambda: deliver(row, self._deliver_deps()),
+        )
+        try:
+            self.fire(trigger)
+        except Killed:
+            return
+        except Exception as error:  # noqa: BLE001 - the record is reported as failed and comes again
+            self.remember("deliver", error)
 
     def _deliver_deps(self) -> DeliverDeps:
         p = self.process()

@@ -1,7 +1,7 @@
 """What people and outside systems do in stories: values, so that a story can be read and told again."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from shared.domain.action import Scalar
@@ -15,7 +15,7 @@ from shared.usecases.cancel_task import CancelTask, cancel_task
 from shared.usecases.decide_approval import DecideApproval, decide_approval
 from shared.usecases.receive_event import receive_event
 from tests.fakes.store import World
-from tests.recovery.scene import Request, Scene
+from tests.recovery.scene import Request, Scene, authoriser_of
 from tests.recovery.story import TENANT, Act
 
 
@@ -215,6 +215,24 @@ class Freezes:
     def __call__(self, scene: Scene) -> None:
         scene.world.authority.freezes[self.scope] = "an incident"
         scene.frozen_until[self.scope] = scene.world.clock.now() + self.lasts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deploys:
+    """A release with other policies, or with another description of every tool, is put in force."""
+
+    policies: bool = True
+
+    def __str__(self) -> str:
+        return f"a release with other {'policies' if self.policies else 'tool descriptions'}"
+
+    def __call__(self, scene: Scene) -> None:
+        old = scene.workflow
+        tools = {name: replace(tool, description=f"{tool.description} Really.") for name, tool in old.tools.items()}
+        new = (
+            replace(old, policies=f"{old.policies}\n// another release") if self.policies else replace(old, tools=tools)
+        )
+        scene.machine.deploy(new, authoriser_of(new))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,9 @@ def as_the_story_ends(scene: Scene, *, exactly: bool) -> Iterable[str]:
     allowed = (story.ends, *story.may_end)
     if exactly and reached not in allowed:
         yield f"it ended {reached}; expected: {' or '.join(map(str, allowed))}"
+    told = {event.event for _, event in scene.world.events}
+    if reached == story.ends and not story.tells <= told:
+        yield f"nobody was told of {sorted(story.tells - told)}"
     undos = {tool.undo for tool in scene.workflow.tools.values() if tool.undo}
     for tool, times in reached.effects.items():
         most = max(ending.effects.get(tool, 0) for ending in allowed)

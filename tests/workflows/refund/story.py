@@ -8,7 +8,7 @@ from shared.domain.status import Status
 from tests.builders import CLERK, MANAGER
 from tests.fakes.downstream import Kind, Mishap
 from tests.fakes.model import proposes
-from tests.recovery.acts import Amends, Cancels, Decides, Freezes, LosesRights, Promptly, TimePasses
+from tests.recovery.acts import Amends, Cancels, Decides, Deploys, Freezes, LosesRights, Promptly, TimePasses
 from tests.recovery.story import Ending, Outside, Story
 
 LARGE: Final = {"order_reference": "A-1001", "amount_minor": 45_000, "currency": "EUR", "note": "it came broken"}
@@ -30,7 +30,15 @@ STORIES: Final = (
         people=PEOPLE,
         outside=BANK,
         acts=(APPROVES,),
-        meanwhile=(*MEANWHILE, APPROVES, Promptly(act=APPROVES), LosesRights(who=MANAGER), Freezes()),
+        meanwhile=(
+            *MEANWHILE,
+            APPROVES,
+            Promptly(act=APPROVES),
+            LosesRights(who=MANAGER),
+            Freezes(),
+            Deploys(),
+            Deploys(policies=False),
+        ),
         ends=PAID,
     ),
     Story(
@@ -80,6 +88,7 @@ STORIES: Final = (
         acts=(TimePasses(by=timedelta(days=8)),),
         meanwhile=(APPROVES,),
         ends=Ending(status=Status.EXPIRED, effects={}),
+        tells=frozenset({"approval.requested", "wait.reminded", "task.escalated", "task.closed"}),
         # Somebody may decide in time after all.
         may_end=(PAID,),
     ),
