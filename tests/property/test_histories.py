@@ -1,4 +1,4 @@
-"""Long random histories: people, clocks, deployments, freezes, kills and repeated deliveries, in any order at all.
+"""Long random histories: people, operators, clocks, deployments, freezes, kills and repeated deliveries in any order.
 
 At every instant the record is intact and nothing has happened twice; whenever an effect leaves, everything that permits
 it holds at that very moment; and when the disturbances end, every task comes to rest where somebody owns it.
@@ -23,11 +23,13 @@ from tests.builders import CLERK, MANAGER
 from tests.fakes.calls import Fault, When
 from tests.fakes.downstream import Kind, Mishap
 from tests.fakes.errand import Do, a_rule, a_tool, an_errand, an_undo
+from tests.fakes.operating import OPERATOR
 from tests.fakes.story import INTERN, SECOND_MANAGER
 from tests.recovery.acts import Amends, Cancels, Decides
 from tests.recovery.crash_table import EVERYBODY_MAY
 from tests.recovery.dispatch import DispatchWatch
 from tests.recovery.invariants import broken, broken_at_this_instant
+from tests.recovery.operating import LooksAfter, Quarantines
 from tests.recovery.scene import Request, Scene, authoriser_of, scene_of
 from tests.recovery.story import TENANT, Ending, Outside, Story
 from tests.workflows.refund.story import LARGE, LARGER, SMALL
@@ -41,6 +43,7 @@ PEOPLE: Final = {
     MANAGER: frozenset({"refund_approver"}),
     SECOND_MANAGER: frozenset({"refund_approver"}),
     INTERN: frozenset({"viewer"}),
+    OPERATOR: frozenset({"operator"}),
 }
 SCOPES: Final = ("all", f"tenant#{TENANT}", "workflow#{workflow}", "tool#{tool}")
 persons = st.sampled_from(sorted(PEOPLE, key=lambda ref: ref.key))
@@ -113,6 +116,15 @@ class Histories(RuleBasedStateMachine):
         self._ask(Cancels(by=who).request(self.scene))
 
     @precondition(may_be_stopped)
+    @rule()
+    def quarantine(self) -> None:
+        self._ask(Quarantines(by=OPERATOR).request(self.scene))
+
+    @rule()
+    def look_after(self) -> None:
+        self._ask(LooksAfter(by=OPERATOR).request(self.scene))
+
+    @precondition(may_be_stopped)
     @rule(who=persons)
     def lose_every_right(self, who: PrincipalRef) -> None:
         self.world.authority.disable(who)
@@ -147,6 +159,11 @@ class Histories(RuleBasedStateMachine):
     def deliver_again(self, data: st.DataObject) -> None:
         number = data.draw(st.integers(0, len(self.machine.triggers) - 1))
         self.machine.repeat(self.machine.triggers[number])
+
+    @precondition(lambda self: self.world.outbox)
+    @rule(data=st.data())
+    def deliver_out_of_turn(self, data: st.DataObject) -> None:
+        self.machine.deliver_row(data.draw(st.sampled_from([row for _, row in sorted(self.world.outbox.items())])))
 
     @rule(seconds=st.sampled_from([1, 30, 90, 600]))
     def let_a_moment_pass(self, seconds: int) -> None:

@@ -1,5 +1,6 @@
 """What operators, and people who stop a part of a task, do in stories."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from shared.domain.checkpoint import CancelScope
@@ -74,8 +75,8 @@ class Quarantines(Asks):
     def request(self, scene: Scene) -> Request | None:
         if scene.key is None:
             return None
-        command = _command(self.by, scene)
-        return Request(what=str(self), work=lambda: quarantine_by_hand(command, scene.machine.api()), act=self)
+        command = _as_seen_by(self.by, scene)
+        return Request(what=str(self), work=lambda: quarantine_by_hand(command(), scene.machine.api()), act=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,23 +92,26 @@ class LooksAfter(Asks):
         if scene.key is None:
             return None
         head = scene.world.heads[scene.key.key]
-        command = _command(self.by, scene)
+        command = _as_seen_by(self.by, scene)
         if head.quarantine is not None:
-            return Request(what=f"release by {self.by.subject}", work=lambda: _release(command, scene), act=self)
+            return Request(what=f"release by {self.by.subject}", work=lambda: _release(command(), scene), act=self)
         if head.columns["status"] == str(Status.NEEDS_REVIEW):
-            work = lambda: retry_task(command, scene.machine.api())  # noqa: E731 - one line like its neighbours
+            work = lambda: retry_task(command(), scene.machine.api())  # noqa: E731 - one line like its neighbours
             return Request(what=f"retry by {self.by.subject}", work=work, act=self)
         return None
 
 
-def _command(by: PrincipalRef, scene: Scene) -> OperatorCommand:
+def _as_seen_by(by: PrincipalRef, scene: Scene) -> Callable[[], OperatorCommand]:
+    """Make the command about the task as it is seen now; who gives it is read when it arrives."""
     assert scene.key is not None
-    return OperatorCommand(
-        principal=scene.principal(by),
-        task_id=scene.key.task_id,
-        version=scene.world.heads[scene.key.key].version,
-        reason="to see what happens",
-    )
+    task_id, version = scene.key.task_id, scene.world.heads[scene.key.key].version
+
+    def command() -> OperatorCommand:
+        return OperatorCommand(
+            principal=scene.principal(by), task_id=task_id, version=version, reason="to see what happens"
+        )
+
+    return command
 
 
 def _release(command: OperatorCommand, scene: Scene) -> object:
