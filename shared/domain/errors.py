@@ -93,7 +93,7 @@ class StaleApproval(Reject):
 
 
 class DecisionClosed(Reject):
-    """The approval was decided, voided or has run out; the answer came too late."""
+    """The approval or question was settled, voided or has run out; the answer came too late."""
 
     code = "decision_closed"
 

@@ -55,7 +55,7 @@ _BY_CLASS: Final[Mapping[type[EngineError], Meaning]] = {
         status=HTTPStatus.UNPROCESSABLE_ENTITY, title="The idempotency key was used for another request"
     ),
     StaleApproval: Meaning(status=HTTPStatus.CONFLICT, title="This speaks of another version of the request"),
-    DecisionClosed: Meaning(status=HTTPStatus.CONFLICT, title="The approval can no longer be decided"),
+    DecisionClosed: Meaning(status=HTTPStatus.CONFLICT, title="It can no longer be decided or answered"),
     TaskClosed: Meaning(status=HTTPStatus.CONFLICT, title="The task has ended"),
     ActionInFlight: Meaning(status=HTTPStatus.CONFLICT, title="An effect is under way or has happened"),
     NothingToCancel: Meaning(status=HTTPStatus.CONFLICT, title="There is nothing to stop"),
