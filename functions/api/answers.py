@@ -196,3 +196,9 @@ class ProblemAnswer(Answer):
     correlation_id: Annotated[str, Field(description="Finds the request in the logs")]
     errors: Annotated[tuple[FieldFault, ...], Field(description="The parts that are wrong, for a 400")] = ()
     current: Annotated[TaskAnswer | None, Field(description="The task as it is now, for a 409")] = None
+
+
+class GatewayAnswer(Answer):
+    """What the gateway says by itself, when a request never reached us: without a valid token, or too many of them."""
+
+    message: Annotated[str, Field(description="What the gateway says about it")]

@@ -9,8 +9,9 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 from pydantic.json_schema import models_json_schema
 
-from functions.api.answers import ProblemAnswer
+from functions.api.answers import Answer, GatewayAnswer, ProblemAnswer
 from functions.api.operations import OPERATIONS, Operation
+from functions.webhook import description as webhook
 from shared.domain.workflow import Workflow
 from shared.runtime.api import PROBLEM_JSON
 
@@ -18,12 +19,15 @@ TITLE: Final = "Holdfast"
 VERSION: Final = "1.0.0"
 DESCRIPTION: Final = (
     "Durable tasks: start them, follow them, amend them, stop them, decide their approvals, answer their questions, "
-    "and what operators do about those that need a person. Every error is a problem document (RFC 9457) with a stable "
-    "`code`."
+    "and what operators do about those that need a person. Outside systems tell tasks what they wait for. Every error "
+    "is a problem document (RFC 9457) with a stable `code`."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
 # What any operation may answer.
 _ALWAYS: Final = (400, 401, 403, 500, 503)
+# What the gateway may answer by itself, in a form of its own.
+_THROTTLED: Final = int(HTTPStatus.TOO_MANY_REQUESTS)
+_OF_THE_GATEWAY: Final = (401, 413, _THROTTLED, 500, 503)
 # Schemas of the router's own error form, which is never sent.
 _NOT_OURS: Final = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
@@ -48,11 +52,30 @@ def description_of(application: APIGatewayHttpResolver, workflows: Mapping[str, 
     _name_answers(schemas, tuple(workflows.values()))
     for known in _described():
         made["paths"][_template(known)][known.method.lower()]["responses"] = _responses(known)
+    signed, signed_schemas = webhook.described(workflows, reference=_REFERENCE)
+    made["paths"][webhook.PATH] = {"post": signed}
+    schemas.update(signed_schemas)
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            _add_gateway(operation["responses"])
     return json.dumps(made)
 
 
+def _add_gateway(responses: dict[str, Any]) -> None:
+    """Say what comes from the gateway itself: another form of an answer that is there, or throttling, which is not."""
+    own = {"application/json": {"schema": {"$ref": _REFERENCE.format(model=GatewayAnswer.__name__)}}}
+    phrase = HTTPStatus(_THROTTLED).phrase
+    responses[str(_THROTTLED)] = {"description": phrase, "content": {}}
+    for status in map(str, _OF_THE_GATEWAY):
+        if status in responses:
+            responses[status]["content"] = {**responses[status]["content"], **own}
+
+
 def _answer_schemas() -> dict[str, Any]:
-    models = {known.answer for known in _described() if known.answer} | {ProblemAnswer}
+    models: set[type[Answer]] = {known.answer for known in _described() if known.answer} | {
+        ProblemAnswer,
+        GatewayAnswer,
+    }
     ordered = sorted(models, key=lambda model: model.__name__)
     _, schema = models_json_schema([(model, "validation") for model in ordered], ref_template=_REFERENCE)
     definitions: dict[str, Any] = schema["$defs"]

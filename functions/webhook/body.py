@@ -21,11 +21,14 @@ class EventBody(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True)
 
-    correlation_id: Reference
-    request_version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    correlation_id: Annotated[Reference, Field(description="What both sides know the matter by")]
+    request_version: Annotated[
+        Annotated[int, Field(ge=1, le=2**31 - 1)] | None,
+        Field(description="The version of the request that you speak about; another one is refused"),
+    ] = None
     answer: Annotated[
         dict[Annotated[str, Field(min_length=1, max_length=FIELD_NAME_CHARACTERS_MAX)], Scalar],
-        Field(max_length=ANSWER_FIELDS_MAX),
+        Field(max_length=ANSWER_FIELDS_MAX, description="Flat fields in the form that the wait asks for"),
     ]
 
 

@@ -38,8 +38,10 @@ class OnboardingRequest(Record):
 class SignedDocument(Record):
     """What the signature service says: which document was signed, and on which day."""
 
-    document_reference: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$")]
-    signed_on: Day
+    document_reference: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$", description="The document that was signed")
+    ]
+    signed_on: Annotated[Day, Field(description="The day of the signature, such as 2026-12-01")]
 
 
 class EquipmentAnswer(Record):

@@ -26,6 +26,7 @@ OPERATIONS = {
     ("POST", "/tasks/{task_id}/operations/quarantine"): "quarantine_task",
     ("POST", "/tasks/{task_id}/operations/escalate"): "escalate_wait",
 }
+SIGNED = {("POST", "/webhooks/{tenant}/{source}"): "receive_event"}
 
 
 @pytest.fixture
@@ -42,18 +43,20 @@ def schema_of(described: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_every_operation_is_described(described: dict[str, Any]) -> None:
-    """Each operation has its name, a sentence, a token to bring, and nothing is described that is not there."""
+    """Each operation has its name, a sentence, a token or signature to bring, and nothing is described beyond them."""
     found = {
         (method.upper(), path): operation
         for path, operations in described["paths"].items()
         for method, operation in operations.items()
     }
 
-    assert {where: operation["operationId"] for where, operation in found.items()} == OPERATIONS
+    assert {where: operation["operationId"] for where, operation in found.items()} == OPERATIONS | SIGNED
     assert all(len(operation["summary"].split()) > 2 for operation in found.values())
     assert described["security"] == [{"token": []}]
-    for operation in found.values():
-        assert {"400", "401", "403", "500", "503"} < set(operation["responses"])
+    assert {where for where, operation in found.items() if "security" in operation} == set(SIGNED)
+    for where, operation in found.items():
+        assert {"400", "401", "429", "500", "503"} < set(operation["responses"])
+        assert ("403" in operation["responses"]) is (where in OPERATIONS)
 
 
 def test_every_field_and_parameter_is_explained(described: dict[str, Any]) -> None:
@@ -88,7 +91,11 @@ def test_statuses_and_requests_are_the_codes_own(described: dict[str, Any]) -> N
         {"$ref": "#/components/schemas/OnboardingEquipmentChosenAnswer"}
     ]
     assert set(schemas["OnboardingEquipmentChosenAnswer"]["properties"]) == {"decision", "keyboard", "screen"}
-    for body in ("DecisionBody", "CancelBody", "AnswerBody", "CommandBody", "SettleBody", "ReleaseBody"):
+    assert schemas["EventBody"]["properties"]["answer"]["anyOf"] == [
+        {"$ref": "#/components/schemas/OnboardingDocumentSignedEvent"}
+    ]
+    assert set(schemas["OnboardingDocumentSignedEvent"]["properties"]) == {"document_reference", "signed_on"}
+    for body in ("DecisionBody", "CancelBody", "AnswerBody", "CommandBody", "SettleBody", "ReleaseBody", "EventBody"):
         assert schemas[body]["additionalProperties"] is False
 
 
