@@ -120,3 +120,21 @@ def test_another_encoding_is_refused(charset: str) -> None:
 def test_a_whole_number_is_whole_however_it_is_written(text: str, number: int) -> None:
     """B14: some languages write 1 as 1.0; the number is exact all the same."""
     assert read_json(f'{{"n":{text}}}', fraction=whole_number) == {"n": number}
+
+
+def test_a_number_says_the_same_however_it_is_written_and_nothing_else_does() -> None:
+    """B14: 1.0 is the number 1, exactly and as an integer (so JSON Schema says too); true, "1" and 2 are not."""
+
+    def says(one: bytes) -> SignedEvent:
+        return read_event(incoming(b'{"correlation_id":"R-88","request_version":1,"answer":{"n":%s}}' % one))
+
+    written = [says(one) for one in (b"1", b"1.0", b"10e-1")]
+    others = [says(other) for other in (b"true", b'"1"', b"2", b"null")]
+
+    assert [type(event.answer["n"]) for event in written] == [int] * 3
+    assert len({event.digest for event in written}) == 1
+    assert len({event.digest for event in (*written, *others)}) == 5
+    assert read_event(incoming(b'{"correlation_id":"R-88","request_version":1.0,"answer":{}}')).request_version == 1
+    for wrong in (b"1.5", b"true", b'"1"'):
+        with pytest.raises(InvalidRequest):
+            read_event(incoming(b'{"correlation_id":"R-88","request_version":%s,"answer":{}}' % wrong))
