@@ -77,7 +77,13 @@ def a_checkpoint(
 def a_ground(workflow: Workflow | None = None, *, now: datetime = NOON) -> Ground:
     """Make what rules stand on."""
     workflow = workflow or discover()["refund"]
-    return Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, "model-1"), new_id=FakeIds().new)
+    return Ground(
+        workflow=workflow,
+        now=now,
+        stamps=stamps_of(workflow, "model-1"),
+        new_id=FakeIds().new,
+        workflows={workflow.name: workflow},
+    )
 
 
 def sealed(checkpoint: Checkpoint, *, seal: str = "c2VhbA==", key_id: str = "seal-key-1") -> SealedCheckpoint:
@@ -98,6 +104,7 @@ def a_commit(
     withdrawn: Sequence[str] = (),
     messages: Sequence[Message] = (),
     lease_fence: int | None = None,
+    children: Sequence[Commit] = (),
 ) -> Commit:
     """Make the commit that writes a checkpoint after its predecessor. `attempt` tells attempts on one task apart."""
     checkpoint = checkpoint or a_checkpoint()
@@ -116,6 +123,7 @@ def a_commit(
         withdrawn=tuple(withdrawn),
         messages=tuple(messages),
         lease_fence=lease_fence,
+        children=tuple(children),
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers: what a person or an outside system says to an open wait, as typed facts."""
+"""Answers: what a person, an outside system or a child task says to an open wait, as typed facts."""
 
 from typing import Annotated
 
@@ -8,12 +8,14 @@ from shared.domain.action import Arguments
 from shared.domain.canonical import digest
 from shared.domain.change import Change, Ground, begin, note_fact, settle_waits
 from shared.domain.checkpoint import Checkpoint, Fact
+from shared.domain.child import note_end
 from shared.domain.errors import InvalidRequest
 from shared.domain.identity import Name, Reference
 from shared.domain.records import Record
+from shared.domain.status import Status
 from shared.domain.steps import plan, take
 from shared.domain.wait import PendingWait, WaitStatus
-from shared.domain.workflow import Workflow
+from shared.domain.workflow import Review, Workflow
 
 
 class SignedEvent(Record):
@@ -49,6 +51,23 @@ def read_answer(workflow: Workflow, name: str, answer: Arguments) -> Arguments:
     except ValidationError as error:
         faults = [f"answer.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
         raise InvalidRequest("; ".join(faults)) from error
+
+
+def child_ended(task: Checkpoint, child: Checkpoint, ground: Ground) -> Change:
+    """Take in the end of a child task as its own record tells it, and go on.
+
+    A result in another form than this release asks for is not taken in: a person looks, and a retry reads it again.
+    """
+    name = next(c.name for c in task.execution.children if c.task_id == child.task_id)
+    if child.business.status is Status.COMPLETED and not task.execution.is_ending:
+        try:
+            read_answer(ground.workflow, name, child.business.result)
+        except InvalidRequest as unusable:
+            reason = f"{name} came to something else than was asked for: {unusable.message}"
+            change = begin(task, because=reason, ground=ground)
+            return take(Review(stage=task.business.stage, reason=reason[:500]), change, ground)
+    change = note_end(task, child, ground)
+    return take(plan(change, ground), change, ground)
 
 
 def answered(

@@ -26,7 +26,7 @@ from shared.domain.directive import unsettled_action
 from shared.domain.errors import NoChildTasks, NothingToCancel
 from shared.domain.status import Status
 from shared.domain.steps import plan, take
-from shared.domain.wait import WaitStatus
+from shared.domain.wait import WaitKind, WaitStatus
 from shared.domain.workflow import AskModel, Review
 
 
@@ -74,7 +74,8 @@ def _whole(stop: Stop) -> Change:
     task = stop.task
     change = begin(task, because=f"cancellation requested by {stop.by}", ground=stop.ground)
     change = move_to(change, status=Status.CANCEL_REQUESTED, stage=task.business.stage, ground=stop.ground)
-    change = void_approvals(settle_waits(change, WaitStatus.VOID))
+    # A child that was told to stop has to say first what it came to.
+    change = void_approvals(settle_waits(change, WaitStatus.VOID, but=WaitKind.CHILD))
     # An undo serves to end the task: stopping the task does not stop it.
     if stop.unsent and stop.action is not None and stop.action.undoes is None:
         change = _taken_back(change, stop.action)
@@ -112,9 +113,14 @@ def _model_turn(stop: Stop) -> Change:
     return take(Review(stage=task.business.stage, reason=said), change, stop.ground)
 
 
-def _child_tasks(_stop: Stop) -> Change:
-    msg = "the task has no child tasks"
-    raise NoChildTasks(msg)
+def _child_tasks(stop: Stop) -> Change:
+    """Note who stopped the children; each has the request in its own record, and says itself what it came to."""
+    task = stop.task
+    if not task.live_children:
+        msg = "the task has no child task under way"
+        raise NoChildTasks(msg)
+    change = begin(task, because=f"cancellation of its child tasks requested by {stop.by}", ground=stop.ground)
+    return move_to(change, status=task.business.status, stage=task.business.stage, ground=stop.ground)
 
 
 def _taken_back(change: Change, action: Action) -> Change:

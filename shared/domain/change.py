@@ -39,6 +39,8 @@ class Ground:
     now: datetime
     stamps: Stamps
     new_id: Callable[[str], str]
+    # Every workflow by name: what a child task may be started of.
+    workflows: Mapping[str, Workflow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,8 @@ class Change:
     intents: tuple[ActionRow, ...] = ()
     withdrawn: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
+    # The first versions of child tasks that it starts.
+    children: tuple["Change", ...] = ()
 
 
 def stamps_of(workflow: Workflow, model_id: str) -> Stamps:
@@ -158,11 +162,11 @@ def open_wait(
 ) -> Change:
     """Open a wait bound to this version; its correlation id is unguessable unless the outside world has one already.
 
-    No wait outlasts the task's own deadline, but those that end a task: a review, and the approval of an undo.
+    No wait outlasts the task's own deadline, but those that end a task: a review, an undo's approval, a child's stop.
     """
     task = change.task
     wait_id = ground.new_id("wai")
-    ends_a_task = kind is WaitKind.REVIEW or task.execution.ending is not None
+    ends_a_task = kind is WaitKind.REVIEW or task.execution.is_ending
     own_deadline = rule.deadline_at(ground.now)
     wait = Wait(
         tenant=task.security.tenant,
@@ -197,9 +201,9 @@ def climb(change: Change, wait: Wait) -> Change:
     return replace(change, climbed=(*change.climbed, higher), messages=(*change.messages, timer_of(higher)))
 
 
-def settle_waits(change: Change, status: WaitStatus, *, only: str | None = None) -> Change:
-    """End the task's open waits, or only the one named, and stage the answers that wake the machine."""
-    ended = [w for w in change.task.execution.waits if only in {None, w.wait_id}]
+def settle_waits(change: Change, status: WaitStatus, *, only: str | None = None, but: WaitKind | None = None) -> Change:
+    """End the task's open waits, or only the one named, or all but those of a kind; stage the answers that wake it."""
+    ended = [w for w in change.task.execution.waits if only in {None, w.wait_id} and w.kind is not but]
     kept = tuple(w for w in change.task.execution.waits if w not in ended)
     settled = tuple(
         WaitSettlement(

@@ -41,7 +41,7 @@ class Fact(Record):
 
     name: Name
     happened: bool
-    # The action that brought it about, by its ordinal; None for an answered wait.
+    # The action or child task that brought it about, by its ordinal; None for an answered wait.
     ordinal: int | None = None
     # When the ledger had it from the system of record; what was read there grows old.
     settled_at: Instant | None = None
@@ -81,6 +81,20 @@ class Ending(Record):
     outcome: Annotated[str, Field(max_length=500)]
 
 
+class ChildTask(Record):
+    """A task that this one has started. `status` is None until its end is known here.
+
+    `stands` names what it did that is not undone, in words for a person.
+    """
+
+    task_id: TaskId
+    name: Name
+    # Children and actions share one count.
+    ordinal: Annotated[int, Field(ge=1)]
+    status: Status | None = None
+    stands: Annotated[str, Field(max_length=300)] = ""
+
+
 class Business(Record):
     """Layer 1: what the task is about and where it stands."""
 
@@ -94,17 +108,24 @@ class Business(Record):
     deadline_at: Instant
     facts: tuple[Fact, ...] = ()
     outcome: str | None = None
+    # What the task came to, as typed fields, for the task that started it.
+    result: Arguments = Field(default_factory=dict)
 
 
 class Execution(Record):
-    """Layer 2: work under way. `run` counts executions, `ordinal` counts actions, `fence` is the last lease used."""
+    """Layer 2: work under way.
+
+    `run` counts executions, `ordinal` actions and child tasks; `fence` is the last lease used.
+    """
 
     run: Annotated[int, Field(ge=1)]
     ordinal: Annotated[int, Field(ge=0)] = 0
     fence: Annotated[int, Field(ge=0)] = 0
     waits: tuple[PendingWait, ...] = ()
     actions: tuple[Action, ...] = ()
-    children: tuple[TaskId, ...] = ()
+    children: tuple[ChildTask, ...] = ()
+    # The task that started this one and waits for it, if any.
+    parent: TaskId | None = None
     recent: tuple[RecentEvent, ...] = ()
     cancel: CancelRequest | None = None
     ending: Ending | None = None
@@ -191,6 +212,11 @@ class Checkpoint(Record):
     def approval(self, approval_id: str) -> Approval | None:
         """Find an approval by its id."""
         return next((a for a in self.security.approvals if a.approval_id == approval_id), None)
+
+    @property
+    def live_children(self) -> tuple[ChildTask, ...]:
+        """The child tasks that have not ended, as far as this record knows."""
+        return tuple(child for child in self.execution.children if child.status is None)
 
     def wait(self, wait_id: str) -> PendingWait | None:
         """Find an open wait by its id."""

@@ -50,8 +50,10 @@ def next_undo(task: Checkpoint, workflow: Workflow) -> Undo | None:
 
 
 def not_undone(task: Checkpoint, workflow: Workflow) -> tuple[str, ...]:
-    """Say of every effect that still stands why it does, in words for a person."""
-    return tuple(f"{action.operation} ({_why(action, task, workflow)})" for action in standing_effects(task))
+    """Say of every effect that still stands why it does, in words for a person; those of child tasks are among them."""
+    effects = tuple(f"{action.operation} ({_why(action, task, workflow)})" for action in standing_effects(task))
+    live = tuple(f"task {child.task_id} ({child.name} is still under way)" for child in task.live_children)
+    return (*effects, *live, *(child.stands for child in task.execution.children if child.stands))
 
 
 def _why(action: Action, task: Checkpoint, workflow: Workflow) -> str:

@@ -63,8 +63,8 @@ def moved_up(task: Checkpoint, wait: Wait, ground: Ground, *, because: str) -> C
 def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
     """End an overdue wait the way its last rung says: expire or fail the task, hand it to a person, or go on without.
 
-    A task may not end, not even as failed, while nobody knows what its last effect did; and what it did before is
-    undone first.
+    A task may not end, not even as failed, while nobody knows what its last effect did or while a child task is under
+    way; and what it did before is undone first.
     """
     because = f"no answer to {wait.name} by its deadline"
     change = settle_waits(begin(task, because=because, ground=ground), WaitStatus.EXPIRED)
@@ -83,7 +83,7 @@ def end_wait(task: Checkpoint, wait: PendingWait, ground: Ground) -> Change:
         return take(plan(change, ground), change, ground)
     change = _noted(change, wait)
     status = Status.EXPIRED if over else _ENDS.get(wait.ends_by)
-    if status is None:
+    if status is None or task.live_children:
         return take(Review(stage=stage, reason=because), change, ground)
     return take(Compensate(stage=stage, status=status, outcome=because), change, ground)
 

@@ -107,6 +107,20 @@ def decide_question(task: Checkpoint, approval: Approval, principal: Principal, 
     )
 
 
+def question_on_workflow(
+    principal: Principal, operation: Operation, workflow: Workflow, attributes: Arguments
+) -> Question:
+    """May this principal do something that is not about one task, such as starting one?"""
+    resource = Resource(
+        tenant=principal.tenant,
+        workflow=workflow.name,
+        task_id="",
+        stage=workflow.first_stage,
+        owner=principal.ref.key,
+    )
+    return Question(principal=principal, operation=operation, resource=resource, attributes=attributes)
+
+
 def resource_of(task: Checkpoint) -> Resource:
     """The task as policies see it."""
     return Resource(

@@ -117,7 +117,7 @@ class NothingToCancel(Reject):
 
 
 class NoChildTasks(NothingToCancel):
-    """The task has no child tasks, so there are none to stop."""
+    """The task has no child task under way, so there is none to stop."""
 
     code = "no_child_tasks"
 

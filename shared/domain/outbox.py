@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from shared.domain.action import Arguments
-from shared.domain.identity import Name, Reference, TaskKey
+from shared.domain.identity import Name, Reference, TaskId, TaskKey
 from shared.domain.instants import Instant
 from shared.domain.records import Record
 
@@ -26,6 +26,13 @@ class AnswerWait(Record):
     wait_id: Reference
     correlation_id: Reference
     version: int
+
+
+class AnswerParent(Record):
+    """Wake the task that waits for this one, which has ended. What to make of that, it reads in our record."""
+
+    kind: Literal["answer_parent"] = "answer_parent"
+    child: TaskId
 
 
 class ArmTimer(Record):
@@ -60,7 +67,9 @@ class PublishEvent(Record):
     correlation_id: Reference | None = None
 
 
-Message = Annotated[StartExecution | AnswerWait | ArmTimer | DisarmTimer | PublishEvent, Field(discriminator="kind")]
+Message = Annotated[
+    StartExecution | AnswerWait | AnswerParent | ArmTimer | DisarmTimer | PublishEvent, Field(discriminator="kind")
+]
 MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 
 

@@ -6,8 +6,10 @@ Nothing in here guesses an outcome. A task gets a new execution under its own ta
 from dataclasses import dataclass
 from typing import Final
 
+from shared.domain.answer import child_ended
 from shared.domain.change import Change, Ground, begin, count_attempts, publish, set_execution, start_run
 from shared.domain.checkpoint import Checkpoint
+from shared.domain.child import wait_of
 from shared.domain.deadline import end_wait
 from shared.domain.directive import unsettled_action
 from shared.domain.status import Status
@@ -25,10 +27,16 @@ class Finding:
     aborted_by_operator: bool
 
 
-def mend(task: Checkpoint, ground: Ground, finding: Finding) -> Change | None:
-    """Return the change that gives a live task a next event again, or None if it has one or is beyond mending here."""
+def mend(task: Checkpoint, ground: Ground, finding: Finding, ended: Checkpoint | None = None) -> Change | None:
+    """Return the change that gives a live task a next event again, or None if it has one or is beyond mending here.
+
+    Args:
+        ended: a child task that has ended and whose end the task does not know of yet.
+    """
     if task.closed:
         return None
+    if finding.running and ended is not None and wait_of(task, ended) is not None:
+        return child_ended(task, ended, ground)
     if finding.running:
         return _overdue(task, ground)
     if finding.aborted_by_operator:

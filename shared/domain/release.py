@@ -21,11 +21,12 @@ from shared.domain.change import (
     void_approvals,
 )
 from shared.domain.checkpoint import Checkpoint
+from shared.domain.child import tell_parent
 from shared.domain.compensation import not_undone
 from shared.domain.outbox import AnswerWait
 from shared.domain.status import Status
 from shared.domain.steps import take
-from shared.domain.wait import PendingWait, Wait, WaitSettlement, WaitStatus
+from shared.domain.wait import PendingWait, Wait, WaitKind, WaitSettlement, WaitStatus
 from shared.domain.workflow import Finish
 
 # As much as the record keeps of an outcome, and of why a person has to look.
@@ -103,7 +104,7 @@ def released(found: Found, ground: Ground, *, head_run: int, by: str, because: s
     change = _with_review_ended(_following(found, ground, because), found)
     change = publish(change, "task.operated", command="release", by=by)
     if task.closed:
-        return change
+        return tell_parent(change)
     change = move_to(change, status=Status.RESUME_VALIDATION, stage=task.business.stage, ground=ground)
     change = void_approvals(settle_waits(change, WaitStatus.VOID))
     if task.business.status is Status.NEEDS_REVIEW:
@@ -139,9 +140,9 @@ def named(things: Sequence[str]) -> str:
 
 
 def _open_or_unheard_of(found: Found) -> tuple[str, ...]:
-    """Effects that nobody knows the outcome of, and those that have happened and that the version knows nothing of."""
+    """What nobody knows the outcome of, and what has happened or was begun and the version knows nothing of."""
     known = {a.operation for a in found.task.execution.actions if a.status is ActionStatus.DONE}
-    return tuple(
+    effects = tuple(
         f"{row.operation} ({row.status})"
         for row in found.rows
         if row.effect is not EffectClass.READ
@@ -150,6 +151,8 @@ def _open_or_unheard_of(found: Found) -> tuple[str, ...]:
             or (row.status is ActionStatus.DONE and row.operation not in known)
         )
     )
+    children = tuple(f"task {w.correlation_id} ({w.name})" for w in found.later_waits if w.kind is WaitKind.CHILD)
+    return effects + children
 
 
 def _following(found: Found, ground: Ground, because: str) -> Change:

@@ -75,9 +75,21 @@ def _without_refusals(change: Change) -> Change:
         doomed = [a for a in failed if last is not None and not last.happened and a.ordinal == last.ordinal]
     for action in doomed:
         change = void_consumed(change, action)
-    ordinals = {a.ordinal for a in doomed}
-    change = set_execution(change, actions=tuple(a for a in task.execution.actions if a not in doomed))
+    ordinals = {a.ordinal for a in doomed} | _children_in_vain(task)
+    change = set_execution(
+        change,
+        actions=tuple(a for a in task.execution.actions if a not in doomed),
+        children=tuple(c for c in task.execution.children if c.ordinal not in ordinals),
+    )
     return set_business(change, facts=tuple(f for f in task.business.facts if f.ordinal not in ordinals))
+
+
+def _children_in_vain(task: Checkpoint) -> set[int]:
+    """The child task that has ended last, if it did not complete and nothing of it stands: another may be started."""
+    last = _last_of_an_action(task)
+    if last is None or last.happened or task.execution.is_ending:
+        return set()
+    return {c.ordinal for c in task.execution.children if c.ordinal == last.ordinal and not c.stands}
 
 
 def _last_of_an_action(task: Checkpoint) -> Fact | None:

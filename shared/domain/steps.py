@@ -22,11 +22,14 @@ from shared.domain.change import (
 )
 from shared.domain.change import explain as explained
 from shared.domain.checkpoint import BECAUSE_CHARACTERS_MAX, CancelScope, Ending
+from shared.domain.child import STOPPING_WAIT, start_child, tell_parent, wait_for
 from shared.domain.compensation import Undo, next_undo, not_undone
+from shared.domain.errors import InvalidRequest
 from shared.domain.status import Status
 from shared.domain.wait import OnDeadline, Rung, WaitKind, WaitRule, WaitStatus
 from shared.domain.workflow import (
     AskModel,
+    AwaitChildren,
     AwaitEvent,
     AwaitInput,
     Compensate,
@@ -36,6 +39,7 @@ from shared.domain.workflow import (
     RequestApproval,
     Review,
     StandStill,
+    StartChild,
     Step,
 )
 
@@ -106,6 +110,22 @@ def _(step: AwaitInput, change: Change, ground: Ground) -> Change:
 
 
 @take.register
+def _(step: StartChild, change: Change, ground: Ground) -> Change:
+    try:
+        started = start_child(change, step, ground)
+    except InvalidRequest as unusable:
+        review = Review(stage=change.task.business.stage, reason=f"{step.name}: {unusable.message}"[:500])
+        return take(review, change, ground)
+    return move_to(started, status=Status.WAITING_CHILD, stage=step.stage, ground=ground)
+
+
+@take.register
+def _(step: AwaitChildren, change: Change, ground: Ground) -> Change:
+    waiting = wait_for(change, change.task.live_children[0], STOPPING_WAIT, ground)
+    return move_to(waiting, status=Status.CANCEL_REQUESTED, stage=step.stage, ground=ground)
+
+
+@take.register
 def _(step: PerformAction, change: Change, ground: Ground) -> Change:
     flaw = _no_permission(step, ground)
     if flaw is not None:
@@ -137,8 +157,8 @@ def _(step: Compensate, change: Change, ground: Ground) -> Change:
 def _(step: Finish, change: Change, ground: Ground) -> Change:
     moved = move_to(change, status=step.status, stage=step.stage, ground=ground)
     moved = void_approvals(settle_waits(moved, WaitStatus.VOID))
-    closed = set_business(moved, outcome=step.outcome, because=step.outcome[:500])
-    return publish(closed, "task.closed", status=str(step.status), outcome=step.outcome[:500])
+    closed = set_business(moved, outcome=step.outcome, because=step.outcome[:500], result=dict(step.result))
+    return publish(tell_parent(closed), "task.closed", status=str(step.status), outcome=step.outcome[:500])
 
 
 @take.register
@@ -171,6 +191,8 @@ def plan(change: Change, ground: Ground) -> Step:
     if cancel is not None and cancel.scope is not CancelScope.TASK:
         found = f"{task.business.because}; the call was canceled by {cancel.principal.subject}"
         return StandStill(stage=task.business.stage, reason=found[:BECAUSE_CHARACTERS_MAX])
+    if cancel is not None and task.live_children:
+        return AwaitChildren(stage=task.business.stage)
     if cancel is not None:
         return Compensate(stage=task.business.stage, status=Status.CANCELED, outcome="canceled on request")
     return ground.workflow.next_step(ground.workflow.view(task, now=ground.now))

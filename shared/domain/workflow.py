@@ -133,6 +133,28 @@ class AwaitInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartChild:
+    """Start a task of another workflow, for the same owner, and wait until it has ended.
+
+    `name` says what for: a request has one child of a name, however often the step is asked for. The wait's name is
+    the fact's too: it happened if the child has completed. The child may last no longer than the wait.
+    """
+
+    stage: str
+    name: str
+    workflow: str
+    request: Arguments
+    wait: WaitRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitChildren:
+    """Wait until the child tasks that were told to stop have ended. The engine's own step."""
+
+    stage: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PerformAction:
     """Perform an action that code decided on; an approval is named where the action needs one."""
 
@@ -165,11 +187,12 @@ class StandStill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """End the task."""
+    """End the task. `result` is what it came to, for the task that started it, if one did."""
 
     stage: str
     status: Status
     outcome: str
+    result: Arguments = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +208,8 @@ Step: TypeAlias = (
     | RequestApproval
     | AwaitEvent
     | AwaitInput
+    | StartChild
+    | AwaitChildren
     | PerformAction
     | Compensate
     | ContinueCompensation
@@ -264,10 +289,13 @@ class Workflow:
     attributes: Callable[[Mapping[str, object]], Arguments] = field(default=dict)  # type: ignore[assignment]
     # What `attributes` always returns, with its type: what policies on starting, deciding and dispatching rely on.
     attribute_types: Mapping[str, AttributeType] = field(default_factory=dict)
-    # The typed form of the answer to each event or input wait, by the wait's name, which is also the fact's.
+    # The typed form of the answer to each event or input wait, and of each child's result, by the wait's name, which is
+    # also the fact's.
     answers: Mapping[str, type[BaseModel]] = field(default_factory=dict)
     # Who may answer each input wait.
     input_roles: Mapping[str, str] = field(default_factory=dict)
+    # The workflows whose tasks it may start.
+    children: frozenset[str] = frozenset()
     # Model turns in all, over the whole life of a task: what a loop of proposals may cost before a person looks.
     turns_max: int = 500
     # The request field that carries outside words; it is stored as evidence and never enters the record.
@@ -311,6 +339,25 @@ class Workflow:
         except ValidationError:
             return "another form of request"
         return None
+
+    def read_request(self, fields: Mapping[str, object]) -> Arguments:
+        """Validate a request strictly and return the one form that is stored.
+
+        Raises:
+            InvalidRequest: names the fields that are wrong.
+        """
+        try:
+            record = self.request.model_validate(dict(fields), strict=True).model_dump(mode="json")
+        except ValidationError as error:
+            told = error.errors(include_url=False)
+            faults = [f"{'.'.join(map(str, fault['loc'])) or 'request'}: {fault['msg']}" for fault in told]
+            raise InvalidRequest("; ".join(faults)) from error
+        try:
+            canonical(record)
+        except ValueError as error:
+            msg = "request: a value that has no one form"
+            raise InvalidRequest(msg) from error
+        return record
 
     def permit_stage(self, before: str, after: str) -> str:
         """Return `after` if the workflow's table has that edge; staying is always allowed.

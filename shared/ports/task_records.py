@@ -58,6 +58,8 @@ class Commit:
     withdrawn: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     lease_fence: int | None = None
+    # Commits of child tasks, of new ones or of such as are told to stop, that stand or fall with this one.
+    children: tuple["Commit", ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,8 @@ class TaskRecords(Protocol):
             WaitSettled: a wait to settle is no longer open.
             LeaseLost: the lease has another fence.
             ActionInFlight: an intent to withdraw has been claimed meanwhile.
-            InvariantBroken: an intent, wait or later checkpoint exists that the head does not know of (a rollback).
+            InvariantBroken: an intent, wait, child task or later checkpoint exists that the head does not know of (a
+                rollback).
             Throttled: conflicts or throttling outlasted the bounded backoff; nothing was written.
 
         If killed here:
@@ -135,6 +138,9 @@ class TaskRecords(Protocol):
         If killed here:
             All of it is stored or none of it. A lost reply is recognised by `attempt_id` and counts as success.
         """
+
+    def has_ended(self, key: TaskKey) -> bool:
+        """Whether the task's head says that it has ended. A reason to wake somebody who looks, never more than that."""
 
     def checkpoint(self, key: TaskKey, version: int) -> SealedCheckpoint | None:
         """Read one version as it is stored, whatever the head says. Whether to trust it is for its reader to find out.

@@ -180,7 +180,7 @@ class ProposeSettings(Settings, ArtifactsBucket, ModelId):
     """What `propose` is told. No table."""
 
 
-class OpenWaitSettings(Settings, TokensTable, WaitsTable):
+class OpenWaitSettings(Settings, TokensTable, WaitsTable, HeadsTable):
     """What `open_wait` is told."""
 
 

@@ -117,7 +117,9 @@ def propose() -> ProposeParts:
 def open_wait() -> OpenWaitDeps:
     """Wire `open_wait`."""
     from shared.adapters.aws import dynamodb, stepfunctions
+    from shared.adapters.dynamodb.task_records import DynamoTaskRecords
     from shared.adapters.dynamodb.token_store import DynamoTokenStore
+    from shared.adapters.dynamodb.transaction import TaskTables
     from shared.adapters.dynamodb.wait_store import DynamoWaitStore
     from shared.adapters.stepfunctions.executions import StepFunctionsExecutions
     from shared.adapters.system import SystemClock
@@ -127,6 +129,7 @@ def open_wait() -> OpenWaitDeps:
     return OpenWaitDeps(
         tokens=DynamoTokenStore(dynamodb(), settings.tokens_table),
         waits=DynamoWaitStore(dynamodb(), settings.waits_table),
+        tasks=DynamoTaskRecords(dynamodb(), TaskTables(heads=settings.heads_table)),
         executions=StepFunctionsExecutions(stepfunctions(), {}),
         clock=SystemClock(),
     )

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from shared.domain.change import Ground
+from shared.domain.answer import child_ended
 from shared.domain.deadline import act_on_rung
 from shared.domain.errors import CheckpointQuarantined, TaskNotFound
 from shared.domain.identity import TaskKey
+from shared.domain.wait import WaitKind
 from shared.usecases.engine import DeadlineDeps
 from shared.usecases.fresh import decide_on_fresh
-from shared.usecases.stored_task import commit_change, load_task
+from shared.usecases.stored_task import commit_change, ended_child, load_task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +46,10 @@ def _act(fired: DeadlineFired, deps: DeadlineDeps) -> bool:
     except (TaskNotFound, CheckpointQuarantined):
         return False
     workflow = deps.tasks.workflows[loaded.task.business.workflow]
-    ground = Ground(
-        workflow=workflow,
-        now=deps.tasks.clock.now(),
-        stamps=loaded.task.stamps,
-        new_id=deps.tasks.ids.new,
-    )
-    change = act_on_rung(loaded.task, wait, ground)
+    ground = deps.tasks.ground(workflow, loaded.task.stamps)
+    child = ended_child(loaded.task, deps.tasks) if wait.kind is WaitKind.CHILD else None
+    # What a child came to counts, also where the word of it was lost.
+    change = act_on_rung(loaded.task, wait, ground) if child is None else child_ended(loaded.task, child, ground)
     if change is None:
         return False
     commit_change(change, deps.tasks, previous=loaded)

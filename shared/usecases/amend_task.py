@@ -6,7 +6,6 @@ from shared.domain.action import ActionStatus, EffectClass
 from shared.domain.authority import Operation, Principal
 from shared.domain.change import (
     Change,
-    Ground,
     begin,
     count_attempts,
     refer_to,
@@ -83,17 +82,12 @@ def _amend(command: AmendTask, deps: ApiDeps) -> TaskSummary:
 
 
 def _amended(task: Checkpoint, workflow: Workflow, form: RequestForm, principal: Principal, deps: ApiDeps) -> Change:
-    ground = Ground(
-        workflow=workflow,
-        now=deps.tasks.clock.now(),
-        stamps=stamps_of(workflow, deps.model_id),
-        new_id=deps.tasks.ids.new,
-    )
+    ground = deps.tasks.ground(workflow, stamps_of(workflow, deps.model_id))
     change = begin(task, because=f"the request was amended by {principal.ref.subject}", ground=ground)
     change = _without_actions(change, task)
     change = void_approvals(settle_waits(change, WaitStatus.VOID))
     # Whoever amends has looked: nobody else has to look first.
-    change = set_execution(change, hold=None)
+    change = set_execution(change, hold=None, children=())
     change = set_business(
         change,
         request=form.record,
@@ -114,6 +108,9 @@ def _without_actions(change: Change, task: Checkpoint) -> Change:
         for a in task.execution.actions
         if a.effect is not EffectClass.READ and a.status is ActionStatus.DONE and a.undoes is None
     ]
+    if task.live_children or any(child.stands for child in task.execution.children):
+        msg = "a child task of the current request is under way or has done something; cancel child_tasks, or the task"
+        raise ActionInFlight(msg)
     if happened or task.business.status in {Status.OUTCOME_UNKNOWN, Status.COMPENSATING, Status.CANCEL_REQUESTED}:
         msg = "an effect of the current request has happened or may have; it can no longer be amended"
         raise ActionInFlight(msg)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from shared.domain.action import Arguments
 from shared.domain.answer import answered, read_answer
 from shared.domain.authority import Operation, Principal, Question
-from shared.domain.change import Ground
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.dispatch import resource_of
 from shared.domain.errors import DecisionClosed, NotAuthorised, StaleApproval, TaskNotFound
@@ -66,7 +65,7 @@ def _answer(command: AnswerInput, deps: ApiDeps) -> TaskSummary:
         raise DecisionClosed(msg)
     workflow = deps.tasks.workflows[task.business.workflow]
     values = read_answer(workflow, wait.name, command.answer)
-    ground = Ground(workflow=workflow, now=now, stamps=task.stamps, new_id=deps.tasks.ids.new)
+    ground = deps.tasks.ground(workflow, task.stamps)
     change = answered(task, wait, values, by=command.principal.ref.subject, reference=wait.wait_id, ground=ground)
     return summarise(commit_change(change, deps.tasks, previous=loaded).task)
 

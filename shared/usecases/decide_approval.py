@@ -67,8 +67,8 @@ def _decide(command: DecideApproval, deps: ApiDeps) -> TaskSummary:
         raise TaskNotFound(msg)
     workflow = deps.tasks.workflows[task.business.workflow]
     require_right_to_decide(command.principal, task, approval, deps)
-    now = deps.tasks.clock.now()
-    ground = Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, deps.model_id), new_id=deps.tasks.ids.new)
+    ground = deps.tasks.ground(workflow, stamps_of(workflow, deps.model_id))
+    now = ground.now
     if command.request_version != task.business.request_version:
         msg = (
             f"the decision is for version {command.request_version}, "

@@ -7,6 +7,7 @@ from shared.domain.change import timer_of
 from shared.domain.errors import InvariantBroken
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import (
+    AnswerParent,
     AnswerWait,
     ArmTimer,
     DisarmTimer,
@@ -80,6 +81,15 @@ def _(message: AnswerWait, on: _Delivery) -> None:
         # The machine has not reached this wait; `open_wait` will see that it is settled.
         return
     on.deps.executions.answer(token, wait_id=message.wait_id)
+
+
+@_deliver.register
+def _(message: AnswerParent, on: _Delivery) -> None:
+    wait = on.deps.waits.get(on.key.tenant, message.child)
+    token = None if wait is None else on.deps.tokens.get(on.key.tenant, wait.wait_id)
+    if wait is not None and token is not None:
+        # Without one the parent's machine has not reached the wait; `open_wait` will see that the child has ended.
+        on.deps.executions.answer(token, wait_id=wait.wait_id)
 
 
 @_deliver.register

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from shared.domain.change import Ground
+from shared.domain.checkpoint import Stamps
 from shared.domain.workflow import Workflow
 from shared.ports.action_ledger import ActionLedger
 from shared.ports.artifacts import Artifacts
@@ -32,6 +34,12 @@ class Records:
     clock: Clock
     ids: Ids
     workflows: Mapping[str, Workflow]
+
+    def ground(self, workflow: Workflow, stamps: Stamps) -> Ground:
+        """Make what rules stand on at this instant, under the versions of `stamps`."""
+        return Ground(
+            workflow=workflow, now=self.clock.now(), stamps=stamps, new_id=self.ids.new, workflows=self.workflows
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,7 @@ class OpenWaitDeps:
 
     tokens: TokenStore
     waits: WaitStore
+    tasks: TaskRecords
     executions: Executions
     clock: Clock
 

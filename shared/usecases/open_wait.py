@@ -1,7 +1,8 @@
 """Open a wait for the machine: store its task token, and only then look whether the wait is settled already.
 
-Whoever settles a wait commits first and then looks for the token. With consistent reads one of the two sees the
-other, so no wake-up is lost; if both do, the second answer to the same token is harmless.
+Whoever settles a wait, or ends a child task that is waited for, commits first and then looks for the token. With
+consistent reads one of the two sees the other, so no wake-up is lost; if both do, the second answer to the same token
+is harmless.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from shared.domain.identity import TaskKey
-from shared.domain.wait import WaitStatus
+from shared.domain.wait import Wait, WaitKind, WaitStatus
 from shared.usecases.engine import OpenWaitDeps
 
 # An execution hands over to the next run long before this many passes of its hub.
@@ -53,6 +54,13 @@ def open_wait(command: OpenWait, deps: OpenWaitDeps) -> bool:
         and wait.task_id == command.key.task_id
         and wait.status is WaitStatus.OPEN
     )
-    if waits_still:
+    if waits_still and not _has_come(wait, deps):
         return False
     return deps.executions.answer(command.token, wait_id=command.wait_id)
+
+
+def _has_come(wait: Wait | None, deps: OpenWaitDeps) -> bool:
+    """Whether a child task that is waited for has ended: the wait is settled by whoever reads the child's record."""
+    if wait is None or wait.kind is not WaitKind.CHILD:
+        return False
+    return deps.tasks.has_ended(TaskKey(tenant=wait.tenant, task_id=wait.correlation_id))

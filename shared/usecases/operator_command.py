@@ -51,9 +51,4 @@ def require_version(command: OperatorCommand, version: int) -> None:
 def ground_of(task: Checkpoint, deps: ApiDeps) -> Ground:
     """Make what an operator's change stands on."""
     workflow = deps.tasks.workflows[task.business.workflow]
-    return Ground(
-        workflow=workflow,
-        now=deps.tasks.clock.now(),
-        stamps=stamps_of(workflow, deps.model_id),
-        new_id=deps.tasks.ids.new,
-    )
+    return deps.tasks.ground(workflow, stamps_of(workflow, deps.model_id))

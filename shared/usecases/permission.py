@@ -1,9 +1,9 @@
 """Asking whether a principal may act on a task: the same question from every surface."""
 
 from shared.domain.action import Arguments
-from shared.domain.authority import Operation, Principal, Question, Resource
+from shared.domain.authority import Operation, Principal, Question
 from shared.domain.checkpoint import Checkpoint
-from shared.domain.dispatch import resource_of
+from shared.domain.dispatch import question_on_workflow, resource_of
 from shared.domain.errors import NotAuthorised, TaskNotFound
 from shared.domain.identity import task_key
 from shared.domain.workflow import Workflow
@@ -64,15 +64,6 @@ def require_on_workflow(
     Raises:
         NotAuthorised: the policies say no.
     """
-    resource = Resource(
-        tenant=principal.tenant,
-        workflow=workflow.name,
-        task_id="",
-        stage=workflow.first_stage,
-        owner=principal.ref.key,
-    )
-    ruling = rights.authoriser.rule(
-        Question(principal=principal, operation=operation, resource=resource, attributes=attributes or {})
-    )
+    ruling = rights.authoriser.rule(question_on_workflow(principal, operation, workflow, attributes or {}))
     if not ruling.allowed:
         raise NotAuthorised(ruling.reason)

@@ -7,7 +7,7 @@ from typing import Final
 
 from shared.domain.answer import SignedEvent, answered, read_answer
 from shared.domain.canonical import canonical
-from shared.domain.change import Change, Ground
+from shared.domain.change import Change
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import (
     DecisionClosed,
@@ -149,7 +149,7 @@ def _answer(loaded: Loaded, wait: Wait, pending: PendingWait, event: SignedEvent
         raise DecisionClosed(msg)
     workflow = tasks.workflows[task.business.workflow]
     values = read_answer(workflow, pending.name, event.answer)
-    ground = Ground(workflow=workflow, now=now, stamps=task.stamps, new_id=tasks.ids.new)
+    ground = tasks.ground(workflow, task.stamps)
     change: Change = answered(
         task, pending, values, by=event.source, reference=f"event:{event.event_id}"[:100], ground=ground
     )

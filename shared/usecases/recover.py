@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from shared.domain.change import Ground
 from shared.domain.checkpoint import WATCH_SHARDS
 from shared.domain.errors import EngineError, Redecide, TaskNotFound
 from shared.domain.identity import TaskKey
@@ -12,7 +11,7 @@ from shared.domain.recovery import Finding, mend
 from shared.ports.executions import ExecutionState
 from shared.usecases.engine import RecoverDeps
 from shared.usecases.quarantine import quarantine_task
-from shared.usecases.stored_task import Untrusted, commit_change, load_task
+from shared.usecases.stored_task import Untrusted, commit_change, ended_child, load_task
 
 # The stream delivers within seconds and retries for an hour; a row this old has been given up by it or is stuck.
 OUTBOX_STALE_AFTER: Final = timedelta(minutes=5)
@@ -59,9 +58,9 @@ def recover_task(key: TaskKey, deps: RecoverDeps, *, run: int | None = None) -> 
         return False
     workflow = deps.tasks.workflows[task.business.workflow]
     state = deps.executions.state(key, workflow=workflow.name, run=task.execution.run)
-    ground = Ground(workflow=workflow, now=deps.tasks.clock.now(), stamps=task.stamps, new_id=deps.tasks.ids.new)
+    ground = deps.tasks.ground(workflow, task.stamps)
     finding = Finding(running=state is ExecutionState.RUNNING, aborted_by_operator=state is ExecutionState.ABORTED)
-    change = mend(task, ground, finding)
+    change = mend(task, ground, finding, ended_child(task, deps.tasks))
     if change is None:
         return False
     try:

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import ValidationError
-
 from shared.domain.action import Arguments
-from shared.domain.canonical import canonical
 from shared.domain.errors import InvalidRequest, RequestTooLarge
 from shared.domain.workflow import Workflow
 
@@ -41,19 +38,4 @@ def read_request(workflow: Workflow, request: Mapping[str, object]) -> RequestFo
     if untrusted is not None and any("\ud800" <= character <= "\udfff" for character in untrusted):
         msg = f"{workflow.untrusted_field}: half a character (a lone surrogate)"
         raise InvalidRequest(msg)
-    try:
-        valid = workflow.request.model_validate(fields, strict=True)
-    except ValidationError as error:
-        raise InvalidRequest(_explain(error)) from error
-    record = valid.model_dump(mode="json")
-    try:
-        canonical(record)
-    except ValueError as error:
-        msg = "request: a value that has no one form"
-        raise InvalidRequest(msg) from error
-    return RequestForm(record=record, untrusted=untrusted or None)
-
-
-def _explain(error: ValidationError) -> str:
-    faults = [f"{'.'.join(map(str, e['loc'])) or 'request'}: {e['msg']}" for e in error.errors(include_url=False)]
-    return "; ".join(faults)
+    return RequestForm(record=workflow.read_request(fields), untrusted=untrusted or None)

@@ -6,7 +6,7 @@ from typing import Final
 
 from shared.domain.authority import Operation, Principal
 from shared.domain.canonical import digest
-from shared.domain.change import Change, Ground, stamps_of, start_run
+from shared.domain.change import Change, stamps_of, start_run
 from shared.domain.checkpoint import Business, Checkpoint, Execution, RecentEvent, References, Security
 from shared.domain.dispatch import start_scopes
 from shared.domain.errors import DuplicateEvent, GateFailed, InvalidRequest, KeyReused
@@ -99,8 +99,8 @@ def _receipt(command: StartTask, form: RequestForm, deps: ApiDeps) -> InboxRow:
 
 
 def _first_version(key: TaskKey, owner: PrincipalRef, workflow: Workflow, form: RequestForm, deps: ApiDeps) -> Change:
-    now = deps.tasks.clock.now()
-    ground = Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, deps.model_id), new_id=deps.tasks.ids.new)
+    ground = deps.tasks.ground(workflow, stamps_of(workflow, deps.model_id))
+    now = ground.now
     task = Checkpoint(
         task_id=key.task_id,
         version=1,

@@ -1,6 +1,7 @@
 """Loading and committing sealed tasks: gate 3, and law 6."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -45,6 +46,24 @@ def load_task(key: TaskKey, deps: Records, *, version_hint: int | None = None) -
         msg = "no such task"
         raise TaskNotFound(msg)
     return verify_stored(stored, deps)
+
+
+def ended_child(task: Checkpoint, deps: Records) -> Checkpoint | None:
+    """Find a child task whose end is not in its parent's record yet, and that its own record says has ended.
+
+    One that cannot be trusted has not ended: its operators look after it, and the wait for it has its own deadline.
+
+    Raises:
+        SealUnavailable: the key service could not be asked; that is no verdict.
+    """
+    for known in task.live_children:
+        try:
+            child = load_task(TaskKey(tenant=task.security.tenant, task_id=known.task_id), deps).task
+        except (TaskNotFound, Untrusted):
+            continue
+        if child.closed:
+            return child
+    return None
 
 
 def verify_stored(stored: Stored, deps: Records) -> Loaded:
@@ -103,8 +122,13 @@ def commit_change(
     previous: Loaded | None,
     inbox: InboxRow | None = None,
     lease_fence: int | None = None,
+    children: Sequence[tuple[Change, Loaded]] = (),
 ) -> Loaded:
     """Seal the change's task and commit it with everything that belongs to it, or nothing.
+
+    Args:
+        children: changes of child tasks that stand or fall with this one. Those that the change starts are among what
+            belongs to it.
 
     Raises:
         Redecide: see `TaskRecords.commit`; reload and decide again.
@@ -118,7 +142,9 @@ def commit_change(
         execution = change.task.execution.model_copy(update={"fence": lease_fence})
         change = replace(change, task=change.task.model_copy(update={"execution": execution}))
     commit, loaded = _sealed(change, deps, chained_to=previous)
-    deps.records.commit(replace(commit, inbox=inbox, lease_fence=lease_fence))
+    started = [(first, None) for first in change.children]
+    beside = tuple(_sealed(other, deps, chained_to=before)[0] for other, before in (*started, *children))
+    deps.records.commit(replace(commit, inbox=inbox, lease_fence=lease_fence, children=beside))
     return loaded
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from shared.domain.action import Action
 from shared.domain.approval import ApprovalStatus
-from shared.domain.change import Ground, begin, stamps_of
+from shared.domain.change import begin, stamps_of
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.directive import AWAITS, Directive, Next, directive_for, unsettled_action, until
 from shared.domain.dispatch import freeze_scopes, live_rights
@@ -21,7 +21,8 @@ from shared.domain.errors import (
 )
 from shared.domain.identity import TaskKey
 from shared.domain.proposal import ObjectRef, Residue
-from shared.domain.resume import FREEZE_GATE, IDLE_MAX, STANDSTILL_PAUSE, Live, Move, Situation, decide
+from shared.domain.resume import FREEZE_GATE, IDLE_MAX, STANDSTILL_PAUSE, decide
+from shared.domain.situation import Live, Move, Situation
 from shared.domain.steps import take
 from shared.domain.wait import WaitStatus, state_timeout_seconds
 from shared.domain.window import Excerpt, assemble_window
@@ -31,7 +32,7 @@ from shared.ports.leases import Lease
 from shared.usecases.engine import WakeDeps
 from shared.usecases.quarantine import quarantine_task
 from shared.usecases.receive_event import consume_early
-from shared.usecases.stored_task import Loaded, Untrusted, commit_change, load_task
+from shared.usecases.stored_task import Loaded, Untrusted, commit_change, ended_child, load_task
 
 # Longer than the function that asks the model may live (60 s), so that a lapsed lease means a dead turn.
 TURN_LEASE: Final = timedelta(seconds=75)
@@ -163,13 +164,9 @@ def _situation(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Situation:
         freeze=read.freeze,
         row=row,
         residue=_residue(trigger, task, deps),
+        ended_child=ended_child(task, deps.tasks),
     )
-    ground = Ground(
-        workflow=workflow,
-        now=deps.tasks.clock.now(),
-        stamps=stamps_of(workflow, deps.model_id),
-        new_id=deps.tasks.ids.new,
-    )
+    ground = deps.tasks.ground(workflow, stamps_of(workflow, deps.model_id))
     return Situation(task=task, ground=ground, live=live)
 
 

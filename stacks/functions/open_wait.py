@@ -10,7 +10,8 @@ from stacks.references import DataReferences, allow
 class OpenWaitFunction(Construct):
     """The function behind every waiting state.
 
-    May: write a task token, read a wait, answer the token at once if the wait is already settled.
+    May: write a task token, read a wait and the head of a child task, answer the token at once if nothing is left to
+    wait for.
     May not: read tokens back, change a wait, commit, decide anything.
     """
 
@@ -23,10 +24,12 @@ class OpenWaitFunction(Construct):
             does="Attach a task token to an open wait, or answer it at once",
             timeout=Duration.seconds(10),
             memory_mb=512,
-            settings=data.table_settings("tokens", "waits"),
+            settings=data.table_settings("tokens", "waits", "heads"),
         )
         data.tables["tokens"].grant(self.function, "dynamodb:PutItem")
         data.tables["waits"].grant(self.function, "dynamodb:GetItem")
+        # Whether a child task that is waited for has ended already.
+        data.tables["heads"].grant(self.function, "dynamodb:GetItem")
 
     def allow_answering(self, machine_arn: str) -> None:
         """Let it answer waits of one state machine that are settled before their token arrives."""

@@ -20,7 +20,7 @@ from shared.domain.errors import (
 )
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import AnswerWait, OutboxRow, PublishEvent, StartExecution
-from shared.domain.status import Status
+from shared.domain.status import TERMINAL, Status
 from shared.domain.wait import Wait, WaitSettlement, WaitStatus
 from shared.ports.task_records import Commit
 from tests.builders import a_checkpoint, a_commit, a_task_key, a_wait, an_action_row, an_inbox_row, sealed
@@ -608,3 +608,92 @@ def test_a_body_is_stored_as_the_bytes_it_was(stores: Stores, key: TaskKey) -> N
     assert stored.checkpoint is not None
     assert stored.checkpoint.body == odd
     assert sealed(a_checkpoint(key)).body != odd
+
+
+# --- child tasks ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def child_key(tenant: str) -> TaskKey:
+    """Make the key of a child of the test's task."""
+    return a_task_key(tenant=tenant, number=2)
+
+
+def test_a_child_is_written_with_its_parent(stores: Stores, key: TaskKey, child_key: TaskKey) -> None:
+    """Law 6: a new child's head, checkpoint and messages are there with the wait for it."""
+    wait = a_wait(key, correlation_id=child_key.task_id)
+    child = a_commit(a_checkpoint(child_key), messages=[START])
+
+    stores.records.commit(a_commit(a_checkpoint(key), opened=[wait], messages=[START], children=[child]))
+
+    stored = stores.records.load(child_key)
+    assert stored is not None
+    assert (stored.checkpoint, stored.head.attempt_id) == (child.checkpoint, child.attempt_id)
+    assert stores.back_door.staged(child_key) == [OutboxRow(key=child_key, version=1, messages=(START,))]
+    assert stores.waits.get(wait.tenant, wait.correlation_id) == wait
+
+
+def test_parent_and_child_move_together_or_not_at_all(stores: Stores, key: TaskKey, child_key: TaskKey) -> None:
+    """Law 6: where one of the two has moved on, nothing of the other is written."""
+    stores.records.commit(a_commit(a_checkpoint(key), children=[a_commit(a_checkpoint(child_key))]))
+    told = a_commit(a_checkpoint(child_key, version=2), attempt=2, messages=[START])
+    stores.records.commit(a_commit(a_checkpoint(child_key, version=2), attempt=3))
+
+    stops = a_commit(a_checkpoint(key, version=2), attempt=4, children=[told])
+    with pytest.raises(StaleVersion):
+        stores.records.commit(stops)
+
+    assert nothing_of(stores, stops)
+    again = a_commit(a_checkpoint(child_key, version=3), attempt=5)
+    stores.records.commit(replace(stops, attempt_id="att_again", children=(again,)))
+    for stored in (stores.records.load(key), stores.records.load(child_key)):
+        assert stored is not None
+        assert stored.head.attempt_id in {"att_again", again.attempt_id}
+
+
+def test_a_stale_parent_writes_no_child(stores: Stores, key: TaskKey, child_key: TaskKey) -> None:
+    """R8: of two workers that start the same child one wins, and the other decides anew."""
+    first = a_commit(a_checkpoint(key), children=[a_commit(a_checkpoint(child_key))])
+    stores.records.commit(first)
+    stores.records.commit(first)
+
+    with pytest.raises(StaleVersion):
+        stores.records.commit(
+            a_commit(a_checkpoint(key), attempt=2, children=[a_commit(a_checkpoint(child_key), attempt=2)])
+        )
+
+    stored = stores.records.load(child_key)
+    assert stored is not None
+    assert stored.head.attempt_id == first.children[0].attempt_id
+
+
+def test_a_child_that_the_head_does_not_know_of_is_loud(stores: Stores, key: TaskKey, child_key: TaskKey) -> None:
+    """B19: a task whose record was put back would start its child a second time; it finds it there instead."""
+    stores.records.commit(a_commit(a_checkpoint(child_key)))
+    again = a_commit(a_checkpoint(key), children=[a_commit(a_checkpoint(child_key), attempt=2)])
+
+    with pytest.raises(InvariantBroken):
+        stores.records.commit(again)
+
+    assert nothing_of(stores, again)
+
+
+def test_a_child_is_of_the_same_tenant_and_another_task(stores: Stores, key: TaskKey) -> None:
+    """A2: no commit reaches into another tenant."""
+    stranger = a_task_key(tenant="globex", number=2)
+    for child in (a_commit(a_checkpoint(stranger)), a_commit(a_checkpoint(key), attempt=2)):
+        with pytest.raises(InvariantBroken):
+            stores.records.commit(a_commit(a_checkpoint(key), children=[child]))
+    assert stores.records.load(key) is None
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_whether_a_task_has_ended_is_read_from_its_head(stores: Stores, key: TaskKey, status: Status) -> None:
+    """A hint for whoever waits for it; one that is not there, or quarantined, has not ended."""
+    assert not stores.records.has_ended(key)
+    stores.records.commit(a_commit(a_checkpoint(key)))
+    stores.records.commit(a_commit(a_checkpoint(key, version=2, status=status), attempt=2))
+    assert stores.records.has_ended(key) is (status in TERMINAL)
+
+    stores.records.quarantine(key, version=2, reason="a test", review=a_wait(key), messages=(), now=NOON)
+    assert not stores.records.has_ended(key)

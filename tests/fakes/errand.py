@@ -7,7 +7,7 @@ that can do little, undos, waits in the middle, approvals of several people.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import Field
 
@@ -27,6 +27,7 @@ from shared.domain.workflow import (
     RequestApproval,
     Review,
     Stage,
+    StartChild,
     Step,
     TaskView,
     Tool,
@@ -84,6 +85,19 @@ class WaitFor:
     person: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delegate:
+    """Start a task of another errand and wait for it. Where it does not complete, undo and fail, or go on without."""
+
+    to: str
+    ladder: WaitRule
+    name: str = "delegated"
+    needed: bool = True
+
+
+Thing: TypeAlias = Do | WaitFor | Delegate
+
+
 def a_tool(
     name: str = "send_parcel",
     *,
@@ -136,7 +150,7 @@ def a_ladder(*, days: int = 7, end: OnDeadline = OnDeadline.EXPIRE) -> WaitRule:
 
 
 def an_errand(
-    *things: Do | WaitFor,
+    *things: Thing,
     undos: Sequence[Tool] = (),
     name: str = "errand",
     version: int = 1,
@@ -159,26 +173,30 @@ def an_errand(
         task_deadline=task_deadline,
         next_step=_next_step(things),
         judge=_judge(tools),
-        answers={thing.name: ErrandAnswer for thing in things if isinstance(thing, WaitFor)},
+        answers={thing.name: ErrandAnswer for thing in things if isinstance(thing, WaitFor | Delegate)},
+        children=frozenset(thing.to for thing in things if isinstance(thing, Delegate)),
         input_roles={thing.name: "clerk" for thing in things if isinstance(thing, WaitFor) and thing.person},
     )
 
 
 def run_errand(
-    *things: Do | WaitFor,
+    *things: Thing,
     undos: Sequence[Tool] = (),
     downstreams: Mapping[str, Downstream] | None = None,
     calls: Calls | None = None,
     request: Mapping[str, object] | None = None,
+    others: Sequence[Workflow] = (),
     task_deadline: timedelta = timedelta(days=30),
     workflow: Callable[[Workflow], Workflow] = lambda workflow: workflow,
 ) -> Story:
     """Start an errand, with a downstream that honours keys behind every tool that is given no other, and let it run.
 
-    `workflow` may turn the errand into something that no sane team would write.
+    `workflow` may turn the errand into something that no sane team would write. `others` are what it may delegate to.
     """
     made = workflow(an_errand(*things, undos=undos, task_deadline=task_deadline))
-    story = Story(made, calls=calls, downstreams={name: Downstream() for name in made.tools} | dict(downstreams or {}))
+    tools = [name for each in (made, *others) for name in each.tools]
+    outside = {name: Downstream() for name in tools} | dict(downstreams or {})
+    story = Story(made, *others, calls=calls, downstreams=outside)
     story.start(workflow=made.name, request=request or {})
     return story
 
@@ -187,7 +205,7 @@ def _by_reference(_action: Action, reference: str | None) -> Arguments:
     return {"reference": reference}
 
 
-def _stages(things: Sequence[Do | WaitFor]) -> dict[str, Stage]:
+def _stages(things: Sequence[Thing]) -> dict[str, Stage]:
     names = [f"step_{number}" for number, _ in enumerate(things, start=1)]
     anywhere = frozenset({*names, "closed"})
     asked = {name: (thing.tool.name,) for name, thing in zip(names, things, strict=True) if isinstance(thing, Do)}
@@ -195,14 +213,14 @@ def _stages(things: Sequence[Do | WaitFor]) -> dict[str, Stage]:
     return {"opened": Stage(next=anywhere), **steps, "closed": Stage(next=frozenset())}
 
 
-def _next_step(things: Sequence[Do | WaitFor]) -> Callable[[TaskView], Step]:
+def _next_step(things: Sequence[Thing]) -> Callable[[TaskView], Step]:
     def next_step(view: TaskView) -> Step:
         for number, thing in enumerate(things, start=1):
             stage = f"step_{number}"
-            step = _do(thing, stage, view) if isinstance(thing, Do) else _wait_for(thing, stage, view)
+            step = _STEPS[type(thing)](thing, stage, view)
             if step is not None:
                 return step
-        return Finish(stage="closed", status=Status.COMPLETED, outcome="everything is done")
+        return Finish(stage="closed", status=Status.COMPLETED, outcome="everything is done", result={"agreed": True})
 
     return next_step
 
@@ -232,6 +250,25 @@ def _wait_for(thing: WaitFor, stage: str, view: TaskView) -> Step | None:
     return AwaitEvent(
         stage=stage, name=thing.name, correlation_id=f"{thing.name}-R-88", sources=("partner",), wait=thing.ladder
     )
+
+
+def _delegate(thing: Delegate, stage: str, view: TaskView) -> Step | None:
+    fact = view.fact(thing.name)
+    if fact is None and view.happened(f"{thing.name}_expired"):
+        return None
+    if fact is None:
+        record = view.request.model_dump()
+        return StartChild(stage=stage, name=thing.name, workflow=thing.to, request=record, wait=thing.ladder)
+    if thing.needed and not fact.happened:
+        return Compensate(stage="closed", status=Status.FAILED, outcome=f"{thing.name} did not complete")
+    return None
+
+
+_STEPS: Final[Mapping[type, Callable[[Any, str, TaskView], Step | None]]] = {
+    Do: _do,
+    WaitFor: _wait_for,
+    Delegate: _delegate,
+}
 
 
 def _judge(tools: dict[str, Tool]) -> Callable[[TaskView, Proposal], Step]:

@@ -429,7 +429,7 @@ class Machine:
 
     def _open_wait(self, payload: object) -> object:
         p = self.process()
-        deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, executions=p.executions, clock=p.clock)
+        deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, tasks=p.records, executions=p.executions, clock=p.clock)
 
         def work(request: OpenWaitInput) -> OpenWaitOutput:
             command = OpenWait(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from shared.domain.action import ActionRow
 from shared.domain.approval import DecisionWord
 from shared.domain.authority import Operation, Principal, Question, Ruling
-from shared.domain.checkpoint import Checkpoint, decode_checkpoint
+from shared.domain.checkpoint import CancelScope, Checkpoint, decode_checkpoint
 from shared.domain.directive import Directive
 from shared.domain.identity import PrincipalRef, TaskKey
 from shared.domain.proposal import Residue
@@ -179,9 +179,10 @@ class Story:
         self.machine.settle()
         return canceled
 
-    def ask_to_cancel(self, *, by: PrincipalRef = CLERK) -> TaskSummary:
+    def ask_to_cancel(self, *, by: PrincipalRef = CLERK, scope: CancelScope = CancelScope.TASK) -> TaskSummary:
         """Cancel, and leave the machine where it is."""
-        return cancel_task(CancelTask(principal=self.person(by), task_id=self.task.task_id), self.machine.api())
+        command = CancelTask(principal=self.person(by), task_id=self.task.task_id, scope=scope)
+        return cancel_task(command, self.machine.api())
 
     def read(self, *, by: PrincipalRef = CLERK) -> TaskSummary:
         """Read the task."""
@@ -244,6 +245,14 @@ class Story:
         """The latest checkpoint."""
         head = self.world.heads[self.key.key]
         return decode_checkpoint(self.world.checkpoints[self.key.key, head.version].body)
+
+    def child(self, number: int = -1) -> TaskKey:
+        """The key of a child task of the task, the last one if no other is asked for."""
+        return TaskKey(tenant=self.key.tenant, task_id=self.task.execution.children[number].task_id)
+
+    def speak_of(self, key: TaskKey) -> None:
+        """Speak of this task from here on."""
+        self._key = key
 
     @property
     def status(self) -> str:

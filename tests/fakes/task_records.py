@@ -19,7 +19,7 @@ from shared.domain.identity import TaskKey
 from shared.domain.instants import format_instant
 from shared.domain.outbox import Message, OutboxRow
 from shared.domain.seal import SealedCheckpoint
-from shared.domain.status import Status
+from shared.domain.status import TERMINAL, Status
 from shared.domain.wait import Wait, WaitStatus
 from shared.ports.inbox import InboxRow
 from shared.ports.task_records import Commit, Head, QueueEntry, QueuePage, Stored
@@ -45,17 +45,32 @@ class FakeTaskRecords:
     def commit(self, commit: Commit) -> None:
         with self._calls.around("task_records.commit"), self._world:
             _require_sound(commit)
-            _require_next_version(commit, may_skip=False)
             if self._is_ours(commit):
                 return
             self._require_new_event(commit)
-            self._require_current(commit)
-            self._require_open_waits(commit)
-            self._require_climbing_waits(commit)
-            self._require_lease(commit)
-            self._require_unsent(commit)
-            self._require_unheard_of(commit)
-            self._write(commit)
+            for child in commit.children:
+                self._require_beside(child, commit)
+            self._require_writable(commit)
+            for each in (commit, *commit.children):
+                self._write(each)
+
+    def _require_writable(self, commit: Commit) -> None:
+        _require_next_version(commit, may_skip=False)
+        self._require_current(commit)
+        self._require_open_waits(commit)
+        self._require_climbing_waits(commit)
+        self._require_lease(commit)
+        self._require_unsent(commit)
+        self._require_unheard_of(commit)
+
+    def _require_beside(self, child: Commit, commit: Commit) -> None:
+        _require_sound(child)
+        if child.key.tenant != commit.key.tenant or child.key == commit.key:
+            raise InvariantBroken("a commit takes child tasks of its own tenant along")
+        self._require_current(commit)
+        if child.previous is None and child.key.key in self._world.heads:
+            raise InvariantBroken("a child task is stored that the head does not know of")
+        self._require_writable(child)
 
     def release(self, commit: Commit, *, quarantine: str) -> None:
         with self._calls.around("task_records.release"), self._world as world:
@@ -70,6 +85,11 @@ class FakeTaskRecords:
             self._require_unsent(commit)
             self._require_unheard_of(commit)
             self._write(commit)
+
+    def has_ended(self, key: TaskKey) -> bool:
+        with self._calls.around("task_records.has_ended"), self._world as world:
+            head = world.heads.get(key.key)
+            return head is not None and head.quarantine is None and head.columns["status"] in TERMINAL
 
     def checkpoint(self, key: TaskKey, version: int) -> SealedCheckpoint | None:
         with self._calls.around("task_records.checkpoint"), self._world as world:

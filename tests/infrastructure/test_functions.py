@@ -62,7 +62,7 @@ SETTINGS = {
         "MODEL_ID",
     },
     "propose": {"ARTIFACTS_BUCKET", "MODEL_ID"},
-    "open_wait": {"TOKENS_TABLE", "WAITS_TABLE"},
+    "open_wait": {"TOKENS_TABLE", "WAITS_TABLE", "HEADS_TABLE"},
     "perform": {
         "HEADS_TABLE",
         "CHECKPOINTS_TABLE",

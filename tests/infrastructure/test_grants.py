@@ -81,6 +81,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
     "open_wait": {
         "table tokens": PUT,
         "table waits": GET,
+        "table heads": GET,
         "data key through dynamodb": KEY_TO_WRITE,
         "machine onboarding": ANSWER,
         "machine refund": ANSWER,

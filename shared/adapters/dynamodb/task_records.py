@@ -32,6 +32,7 @@ from shared.domain.errors import (
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import Message
 from shared.domain.seal import SealedCheckpoint
+from shared.domain.status import TERMINAL
 from shared.domain.wait import Wait
 from shared.ports.task_records import Commit, Head, QueuePage, Stored
 
@@ -68,7 +69,7 @@ class DynamoTaskRecords:
             return None
         if checkpoint is None or checkpoint.version != head.version:
             # The two reads of one batch are not one moment: the checkpoint may have been written in between.
-            item = self._calls.get(self._tables.checkpoints, checkpoint_key(key, head.version))
+            item = self._calls.get(self._checkpoints, checkpoint_key(key, head.version))
             checkpoint = None if item is None else read_checkpoint(item)
         return Stored(head=head, checkpoint=checkpoint)
 
@@ -88,13 +89,22 @@ class DynamoTaskRecords:
         """
         self._write(commit, writes_of(commit, self._tables, lifts=quarantine))
 
+    def has_ended(self, key: TaskKey) -> bool:
+        """See `TaskRecords.has_ended`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience.
+        """
+        head = self._head(key)
+        return head is not None and head.quarantine is None and head.columns.get("status") in TERMINAL
+
     def checkpoint(self, key: TaskKey, version: int) -> SealedCheckpoint | None:
         """See `TaskRecords.checkpoint`.
 
         Raises:
             Throttled, DependencyTimeout: no answer within our patience.
         """
-        item = self._calls.get(self._tables.checkpoints, checkpoint_key(key, version))
+        item = self._calls.get(self._checkpoints, checkpoint_key(key, version))
         return None if item is None else read_checkpoint(item)
 
     def _write(self, commit: Commit, writes: Sequence[Write]) -> None:
@@ -158,16 +168,23 @@ class DynamoTaskRecords:
         query = page_query(self._tables.heads, tenant, status, limit=limit, cursor=cursor)
         return read_page(self._calls.query(**query), tenant, status, limit=limit)
 
+    @property
+    def _checkpoints(self) -> str:
+        if self._tables.checkpoints is None:
+            msg = "this function does not read checkpoints"
+            raise InvariantBroken(msg)
+        return self._tables.checkpoints
+
     def _read(self, key: TaskKey, version_hint: int | None) -> tuple[Head | None, SealedCheckpoint | None]:
         if version_hint is None:
             return self._head(key), None
         found = self._calls.batch_get(
             {
                 self._tables.heads: [head_key(key)],
-                self._tables.checkpoints: [checkpoint_key(key, version_hint)],
+                self._checkpoints: [checkpoint_key(key, version_hint)],
             }
         )
-        heads, checkpoints = found[self._tables.heads], found[self._tables.checkpoints]
+        heads, checkpoints = found[self._tables.heads], found[self._checkpoints]
         return (
             read_head(key, heads[0]) if heads else None,
             read_checkpoint(checkpoints[0]) if checkpoints else None,
@@ -179,7 +196,7 @@ class DynamoTaskRecords:
 
     def _is_stored(self, commit: Commit) -> bool:
         """Say whether this very attempt's checkpoint is there, whoever came after it (B11)."""
-        item = self._calls.get(self._tables.checkpoints, checkpoint_key(commit.key, commit.checkpoint.version))
+        item = self._calls.get(self._checkpoints, checkpoint_key(commit.key, commit.checkpoint.version))
         return item is not None and read_text(item, "attempt") == commit.attempt_id
 
     def _meaning(self, commit: Commit, failed: Sequence[Failed]) -> EngineError:

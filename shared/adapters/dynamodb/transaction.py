@@ -1,7 +1,7 @@
 """One commit as one transaction: every item with its condition, each clause by name."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -29,7 +29,7 @@ class TaskTables:
     """The tables of a task's records. A function that never writes a kind of row does not know its table."""
 
     heads: str
-    checkpoints: str
+    checkpoints: str | None = None
     waits: str | None = None
     actions: str | None = None
     inbox: str | None = None
@@ -48,6 +48,7 @@ class Part(StrEnum):
     INTENT = "intent"
     WITHDRAWN = "withdrawn intent"
     LEASE = "lease"
+    CHILD = "child task"
     MESSAGES = "messages"
 
 
@@ -72,7 +73,7 @@ def writes_of(commit: Commit, tables: TaskTables, *, lifts: str | None = None) -
     _require_next_version(commit, may_skip=lifts is not None)
     writes = (
         _head(commit, tables.heads) if lifts is None else _released_head(commit, tables.heads, lifts),
-        _put(Part.CHECKPOINT, tables.checkpoints, checkpoint_item(commit), unless_exists="task"),
+        _put(Part.CHECKPOINT, _named(tables.checkpoints, "checkpoints"), checkpoint_item(commit), unless_exists="task"),
         *_event(commit, tables),
         *(_opened(wait, tables) for wait in commit.opened),
         *(_settle(end, commit, _named(tables.waits, "waits")) for end in commit.settled),
@@ -85,7 +86,16 @@ def writes_of(commit: Commit, tables: TaskTables, *, lifts: str | None = None) -
         ),
     )
     _require_once(writes)
-    return writes
+    return (*writes, *(write for child in commit.children for write in _beside(child, commit, tables)))
+
+
+def _beside(child: Commit, commit: Commit, tables: TaskTables) -> Iterator[Write]:
+    """What is written of a child task in the same transaction: as in a commit of its own."""
+    if child.key.tenant != commit.key.tenant or child.key == commit.key:
+        raise InvariantBroken("a commit takes child tasks of its own tenant along")
+    for write in writes_of(child, tables):
+        # One that stands in the way of a new child is nothing that a commit which came first explains.
+        yield write if child.previous is not None else replace(write, part=Part.CHILD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

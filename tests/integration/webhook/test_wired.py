@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from functions.webhook.handler import handler
 from shared.adapters import aws
-from shared.domain.change import Change, Ground, begin, stamps_of
+from shared.domain.change import Change, begin, stamps_of
 from shared.domain.checkpoint import Fact
 from shared.domain.identity import TaskKey
 from shared.domain.status import Status
@@ -88,7 +88,7 @@ def key(cloud: None) -> TaskKey:
     stored = commit_change(
         Change(task=first.model_copy(update={"business": business}), before=Status.READY), deps, previous=None
     )
-    ground = Ground(workflow=workflow, now=now, stamps=stamps_of(workflow, "model-1"), new_id=deps.ids.new)
+    ground = deps.ground(workflow, stamps_of(workflow, "model-1"))
     change = begin(stored.task, because="the packet is sent", ground=ground)
     waiting = commit_change(take(plan(change, ground), change, ground), deps, previous=stored)
     assert waiting.task.business.status is Status.WAITING_EVENT

@@ -10,7 +10,7 @@ import pytest
 
 from shared.domain.action import ActionStatus, EffectClass, Settlement
 from shared.domain.approval import DecisionWord
-from shared.domain.change import Ground, stamps_of
+from shared.domain.change import stamps_of
 from shared.domain.errors import (
     DecisionClosed,
     GateFailed,
@@ -257,12 +257,7 @@ def _hold(story: Story) -> None:
     tasks = story.machine.records(story.machine.process())
     loaded = load_task(story.key, tasks)
     workflow = story.machine.workflows["errand"]
-    ground = Ground(
-        workflow=workflow,
-        now=story.world.clock.now(),
-        stamps=stamps_of(workflow, "model-1"),
-        new_id=story.world.ids.new,
-    )
+    ground = tasks.ground(workflow, stamps_of(workflow, "model-1"))
     change = mend(loaded.task, ground, Finding(running=False, aborted_by_operator=True))
     assert change is not None
     commit_change(change, tasks, previous=loaded)

@@ -113,7 +113,7 @@ def test_an_answer_without_a_wait_is_given_at_once() -> None:
     """A machine that asks for a wait nobody knows is not left hanging."""
     story = a_refund()
     p = story.machine.process()
-    deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, executions=p.executions, clock=p.clock)
+    deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, tasks=p.records, executions=p.executions, clock=p.clock)
     token = story.world.issue_token()
 
     answered = open_wait(
@@ -129,7 +129,7 @@ def test_another_tenant_s_wait_is_not_entered() -> None:
     story = a_refund()
     (pending,) = story.task.execution.waits
     p = story.machine.process()
-    deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, executions=p.executions, clock=p.clock)
+    deps = OpenWaitDeps(tokens=p.tokens, waits=p.waits, tasks=p.records, executions=p.executions, clock=p.clock)
     other = story.key.model_copy(update={"tenant": "globex"})
     token = story.world.issue_token()
 

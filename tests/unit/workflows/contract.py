@@ -8,11 +8,13 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shared.domain.action import ACTION_LEASE, EffectClass
 from shared.domain.canonical import canonical
+from shared.domain.child import HEARD_IN_TIME
 from shared.domain.errors import EngineError
 from shared.domain.identity import Name
 from shared.domain.status import TERMINAL, Status
 from shared.domain.workflow import (
     AskModel,
+    AwaitChildren,
     AwaitEvent,
     AwaitInput,
     Compensate,
@@ -20,9 +22,12 @@ from shared.domain.workflow import (
     Finish,
     PerformAction,
     RequestApproval,
+    StandStill,
+    StartChild,
     Tool,
     Workflow,
 )
+from shared.workflows.registry import discover
 from tests.unit.workflows.samples import examples, requests_of
 from tests.unit.workflows.walk import Met, ladder_of, steps_of
 
@@ -169,13 +174,45 @@ def waits_end_in_time(workflow: Workflow) -> list[str]:
             good_until = met.view.now + timedelta(seconds=met.step.rule.valid_for_seconds)
             if good_until < until:
                 faults.append("an approval runs out before its wait does")
-        if isinstance(met.step, AwaitEvent | AwaitInput) and met.step.name not in workflow.answers:
+        if isinstance(met.step, AwaitEvent | AwaitInput | StartChild) and met.step.name not in workflow.answers:
             faults.append(f"{name} takes no answer")
         if isinstance(met.step, AwaitInput) and met.step.name not in workflow.input_roles:
             faults.append(f"nobody may answer {name}")
         if isinstance(met.step, AwaitEvent) and not met.step.sources:
             faults.append(f"nobody may report {name}")
     return _once(faults)
+
+
+def children_can_be_started(workflow: Workflow) -> list[str]:
+    """A child is of a declared workflow, asked for in its form, heard of in time, and never its own ancestor."""
+    workflows = {**discover(), workflow.name: workflow}
+    faults = [f"{name} is no workflow" for name in sorted(workflow.children - set(workflows))]
+    if workflow.name in _descendants(workflow.name, workflows):
+        faults.append("a task of it could start tasks like itself without end")
+    for met in _steps(workflow):
+        if not isinstance(met.step, StartChild):
+            continue
+        if met.step.workflow not in workflow.children or met.step.workflow not in workflows:
+            faults.append(f"{met.step.workflow} is started and not declared")
+            continue
+        if met.step.wait.deadline_at(met.view.now) - met.view.now < 2 * HEARD_IN_TIME:
+            faults.append(f"{met.step.name} has no time to end in")
+        try:
+            workflows[met.step.workflow].read_request(met.step.request)
+        except EngineError as error:
+            faults.append(f"{met.step.name} is asked for in a form that is not its own: {error.message}")
+    return _once(faults)
+
+
+def _descendants(name: str, workflows: Mapping[str, Workflow]) -> set[str]:
+    found: set[str] = set()
+    frontier = [name]
+    while frontier:
+        here = workflows.get(frontier.pop())
+        fresh = (here.children if here else frozenset()) - found
+        found |= fresh
+        frontier += fresh
+    return found
 
 
 def what_cannot_be_undone_is_approved(workflow: Workflow) -> list[str]:
@@ -205,14 +242,15 @@ CHECKS: Final[tuple[Check, ...]] = (
     rules_take_lawful_steps,
     rules_answer_alike,
     waits_end_in_time,
+    children_can_be_started,
     what_cannot_be_undone_is_approved,
 )
 
 
 def _lawful(workflow: Workflow, met: Met) -> list[str]:
     step, stage = met.step, met.view.stage
-    if isinstance(step, ContinueCompensation):
-        return ["going on with an undo is the engine's step"]
+    if isinstance(step, ContinueCompensation | AwaitChildren | StandStill):
+        return [f"{type(step).__name__} is the engine's step"]
     faults = []
     if step.stage != stage and step.stage not in workflow.stages[stage].next:
         faults.append(f"{type(step).__name__} leads from {stage} to {step.stage}, which the table does not permit")

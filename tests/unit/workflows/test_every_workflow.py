@@ -12,6 +12,7 @@ from shared.domain.action import EffectClass
 from shared.domain.errors import InvalidRequest
 from shared.domain.records import Record
 from shared.domain.status import Status
+from shared.domain.wait import OnDeadline, Rung, WaitRule
 from shared.domain.workflow import (
     AskModel,
     AwaitInput,
@@ -21,12 +22,13 @@ from shared.domain.workflow import (
     PerformAction,
     RequestApproval,
     Stage,
+    StartChild,
     Step,
     TaskView,
     Workflow,
 )
 from shared.workflows.registry import discover
-from tests.fakes.errand import Do, WaitFor, a_ladder, a_rule, a_tool, an_errand, an_undo
+from tests.fakes.errand import DAY_SECONDS, Delegate, Do, WaitFor, a_ladder, a_rule, a_tool, an_errand, an_undo
 from tests.unit.workflows import contract
 from tests.unit.workflows.contract import CHECKS, Check
 from tests.unit.workflows.samples import examples, requests_of
@@ -56,7 +58,7 @@ def test_the_walk_meets_the_workflow(workflow: Workflow) -> None:
     met = [type(each.step) for each in steps_of(workflow)]
 
     assert Finish in met
-    assert PerformAction in met
+    assert {PerformAction, StartChild} & set(met)
     assert requests_of(workflow)
 
 
@@ -78,6 +80,12 @@ def always(step: Callable[[TaskView], Step]) -> Workflow:
 def performed(view: TaskView) -> Step:
     """Perform the parcel's tool on code's word alone."""
     return PerformAction(stage="step_1", action=PARCEL.normalise(view.request.model_dump()))
+
+
+def delegating(*, to: str, seconds: int = 14 * DAY_SECONDS) -> Workflow:
+    """Leave everything to a task of another workflow."""
+    rung = Rung(after_seconds=seconds, do=OnDeadline.REVIEW, to="operator")
+    return an_errand(Delegate(to=to, ladder=WaitRule(ladder=(rung,))))
 
 
 class Open(BaseModel):
@@ -242,6 +250,12 @@ BROKEN: list[tuple[Check, str, Workflow]] = [
     ),
     (contract.waits_end_in_time, "signed takes no answer", replace(SOUND, answers={})),
     (contract.waits_end_in_time, "nobody may answer agreed", replace(SOUND, input_roles={})),
+    (contract.waits_end_in_time, "delegated takes no answer", replace(delegating(to="refund"), answers={})),
+    (contract.children_can_be_started, "nowhere is no workflow", delegating(to="nowhere")),
+    (contract.children_can_be_started, "without end", delegating(to="errand")),
+    (contract.children_can_be_started, "not declared", replace(delegating(to="refund"), children=frozenset())),
+    (contract.children_can_be_started, "a form that is not its own", delegating(to="refund")),
+    (contract.children_can_be_started, "no time to end in", delegating(to="refund", seconds=3_600)),
     (
         contract.what_cannot_be_undone_is_approved,
         "without an approval",

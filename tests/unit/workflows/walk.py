@@ -21,6 +21,7 @@ from shared.domain.workflow import (
     AwaitInput,
     PerformAction,
     RequestApproval,
+    StartChild,
     Step,
     TaskView,
     Workflow,
@@ -98,6 +99,12 @@ def _turns(workflow: Workflow, view: TaskView, step: Step) -> list[TaskView]:
             answers = [Fact(name=step.name, happened=True, values=v) for v in _answers(workflow, step.name)]
             silence = Fact(name=f"{step.name}_expired"[:40], happened=True)
             return [replace(there, facts=(*there.facts, fact)) for fact in (*answers, silence)]
+        case StartChild():
+            there = replace(view, stage=step.stage)
+            silence = Fact(name=f"{step.name}_expired"[:40], happened=True)
+            return [
+                replace(there, facts=(*there.facts, fact)) for fact in (*_ends_of_child(workflow, there, step), silence)
+            ]
         case PerformAction():
             return _performed(workflow, replace(view, stage=step.stage), step)
         case _:
@@ -106,6 +113,15 @@ def _turns(workflow: Workflow, view: TaskView, step: Step) -> list[TaskView]:
 
 def _answers(workflow: Workflow, name: str) -> list[dict[str, str | int | bool | None]]:
     return examples(workflow.answers[name]) if name in workflow.answers else []
+
+
+def _ends_of_child(workflow: Workflow, view: TaskView, step: StartChild) -> list[Fact]:
+    ordinal = 1 + sum(fact.ordinal is not None for fact in view.facts)
+    completed = [
+        Fact(name=step.name, happened=True, ordinal=ordinal, settled_at=view.now, reference="tsk_1", values=values)
+        for values in _answers(workflow, step.name)
+    ]
+    return [*completed, Fact(name=step.name, happened=False, ordinal=ordinal, settled_at=view.now, reference="tsk_1")]
 
 
 def _performed(workflow: Workflow, view: TaskView, step: PerformAction) -> list[TaskView]:
@@ -145,4 +161,4 @@ def _approval(view: TaskView, spec: ActionSpec, rule: ApprovalRule, status: Appr
 
 def ladder_of(step: Step) -> WaitRule | None:
     """The ladder of a step that waits."""
-    return step.wait if isinstance(step, RequestApproval | AwaitEvent | AwaitInput) else None
+    return step.wait if isinstance(step, RequestApproval | AwaitEvent | AwaitInput | StartChild) else None
