@@ -99,9 +99,26 @@ def python_function(
 
 def attention(name: str, *, period: Duration) -> cloudwatch.Metric:
     """What a function counts when something needs a person although nothing is lost."""
+    return _counted("NeedsAttention", name, period=period)
+
+
+def watch_policies(name: str, *, workshop: Workshop) -> None:
+    """Tell operators when a function had to deny because the policies could not answer it (B04)."""
+    workshop.alarms.raise_when(
+        f"{name}-policy-faults",
+        _counted("PolicyFaults", name, period=ALARM_PERIOD),
+        at_least=1,
+        because=(
+            f"Policies could not answer what {name} asked, so it was denied. "
+            "The function's log says which workflow's and why; mend them with a release."
+        ),
+    )
+
+
+def _counted(metric: str, name: str, *, period: Duration) -> cloudwatch.Metric:
     return cloudwatch.Metric(
         namespace=METRICS_NAMESPACE,
-        metric_name="NeedsAttention",
+        metric_name=metric,
         dimensions_map={"service": name},
         statistic="Sum",
         period=period,

@@ -84,6 +84,7 @@ def wake() -> WakeDeps:
     from shared.adapters.s3.artifacts import S3Artifacts
     from shared.adapters.s3.evidence_store import S3EvidenceStore
     from shared.adapters.system import SystemIds
+    from shared.runtime.observability import alarm
     from shared.runtime.settings import WakeSettings
 
     settings = WakeSettings.read()
@@ -98,6 +99,7 @@ def wake() -> WakeDeps:
         evidence=S3EvidenceStore(s3(), settings.evidence_bucket),
         artifacts=S3Artifacts(s3(), settings.artifacts_bucket),
         model_id=settings.model_id,
+        alarm=alarm,
     )
 
 

@@ -77,6 +77,8 @@ class WakeDeps:
     evidence: EvidenceStore
     artifacts: Artifacts
     model_id: str
+    # Called with a sentence when something needs a person although nothing is lost.
+    alarm: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

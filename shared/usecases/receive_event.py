@@ -1,5 +1,6 @@
 """Receive a signed event: match it to a wait, once, or keep it until the wait opens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -12,6 +13,7 @@ from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import (
     DecisionClosed,
     DuplicateEvent,
+    EngineError,
     InvalidRequest,
     NotAuthorised,
     StaleApproval,
@@ -29,6 +31,8 @@ from shared.usecases.stored_task import Loaded, commit_change, load_task
 EVENT_KEPT: Final = timedelta(days=30)
 # As long as the longest wait may be away: an event that comes before its wait is not lost.
 EARLY_KEPT: Final = timedelta(days=90)
+# What is told about an event that does not fit; its reasons name as many fields as its sender likes.
+TOLD_CHARACTERS_MAX: Final = 300
 
 
 class Reception(StrEnum):
@@ -68,8 +72,12 @@ def receive_event(tenant: str, event: SignedEvent, deps: WebhookDeps) -> Receive
     return decide_on_fresh(lambda: _receive(tenant, event, deps))
 
 
-def consume_early(loaded: Loaded, *, tasks: Records, waits: WaitStore, inbox: Inbox) -> Loaded | None:
+def consume_early(
+    loaded: Loaded, *, tasks: Records, waits: WaitStore, inbox: Inbox, alarm: Callable[[str], None]
+) -> Loaded | None:
     """Take in an event that came before the task's open wait, if one was kept for it: the first that fits.
+
+    Its sender was told that it is kept, so nobody but people here can learn that it does not fit: they are alarmed.
 
     Returns:
         The task after it, or None if nothing was kept or what was kept does not fit.
@@ -84,10 +92,17 @@ def consume_early(loaded: Loaded, *, tasks: Records, waits: WaitStore, inbox: In
             event = SignedEvent.model_validate_json(row.event or "")
             try:
                 return _answer(loaded, wait, pending, event, tasks)
-            except (InvalidRequest, NotAuthorised, StaleApproval, DecisionClosed, DuplicateEvent):
-                # It does not fit this wait; the wait goes on, and its deadline is its own.
+            except DuplicateEvent:
                 continue
+            except (InvalidRequest, NotAuthorised, StaleApproval, DecisionClosed) as unfit:
+                # The wait goes on, and its deadline is its own.
+                alarm(_passed_over(loaded.task, wait, event, unfit))
     return None
+
+
+def _passed_over(task: Checkpoint, wait: Wait, event: SignedEvent, unfit: EngineError) -> str:
+    why = unfit.message[:TOLD_CHARACTERS_MAX]
+    return f"an event of {event.source} for {wait.name} of {task.task_id} came early and was passed over: {why}"
 
 
 def _receive(tenant: str, event: SignedEvent, deps: WebhookDeps) -> Received:

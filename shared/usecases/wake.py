@@ -94,7 +94,7 @@ def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
     except InvariantBroken as broken:
         return _contradicted(trigger, loaded, broken, deps)
     if directive.next is Next.AWAIT_EVENT:
-        early = consume_early(loaded, tasks=deps.tasks, waits=deps.waits, inbox=deps.inbox)
+        early = consume_early(loaded, tasks=deps.tasks, waits=deps.waits, inbox=deps.inbox, alarm=deps.alarm)
         if early is not None:
             # What was waited for is here already: the task has moved, so it wakes again.
             return wake(replace(trigger, version_hint=early.task.version, likely_version=None, residue=None), deps)

@@ -5,7 +5,7 @@ from constructs import Construct
 
 from stacks.acknowledge import acknowledge_wildcard
 from stacks.identity import Identity
-from stacks.python_function import Workshop, python_function
+from stacks.python_function import Workshop, python_function, watch_policies
 from stacks.records import QUEUE, WAITS_OF_TASK
 from stacks.references import DataReferences
 
@@ -40,6 +40,7 @@ class ApiFunction(Construct):
                 "OIDC_CLIENT_ID": identity.client_id,
             },
         )
+        watch_policies("api", workshop=workshop)
         get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
         put, update, check = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"
         tables["heads"].grant(self.function, *get, put, update, check)

@@ -4,7 +4,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.python_function import Workshop, python_function
+from stacks.python_function import Workshop, python_function, watch_policies
 from stacks.references import DataReferences, allow
 
 
@@ -32,6 +32,7 @@ class PerformFunction(Construct):
                 "SEAL_KEY_ID": data.seal_key.arn,
             },
         )
+        watch_policies("perform", workshop=workshop)
         get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
         tables["heads"].grant(self.function, *get)
         tables["checkpoints"].grant(self.function, *get)

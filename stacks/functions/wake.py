@@ -4,8 +4,9 @@ from aws_cdk import Duration
 from constructs import Construct
 
 from stacks.acknowledge import acknowledge_wildcard
+from stacks.alarms import ALARM_PERIOD
 from stacks.buckets import RESIDUE_PREFIX, WINDOWS_PREFIX
-from stacks.python_function import Workshop, python_function
+from stacks.python_function import Workshop, attention, python_function, watch_policies
 from stacks.references import DataReferences
 
 
@@ -35,6 +36,16 @@ class WakeFunction(Construct):
                 "SEAL_KEY_ID": data.seal_key.arn,
                 "MODEL_ID": model_id,
             },
+        )
+        watch_policies("wake", workshop=workshop)
+        workshop.alarms.raise_when(
+            "wake-needs-attention",
+            attention("wake", period=ALARM_PERIOD),
+            at_least=1,
+            because=(
+                "An outside system's event that came before its wait does not fit it and was passed over; the wait "
+                "goes on. Wake's log says which and why; tell its sender."
+            ),
         )
         get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
         put, update, check = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"

@@ -414,6 +414,7 @@ class Machine:
             evidence=p.evidence,
             artifacts=p.artifacts,
             model_id=self.model_id,
+            alarm=self.world.alarms.append,
         )
         return run_step(payload, WakeInput, lambda request: wake(request.trigger(), deps))
 

@@ -213,6 +213,7 @@ class Story:
             evidence=p.evidence,
             artifacts=p.artifacts,
             model_id=self.machine.model_id,
+            alarm=self.world.alarms.append,
         )
         return wake(trigger, deps)
 

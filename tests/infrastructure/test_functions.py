@@ -121,7 +121,7 @@ SETTINGS = {
     "tool-order_equipment": {"OFFICE_URL", "OFFICE_SECRET_NAME"},
 }
 FUNCTIONS = sorted(TIMEOUT_SECONDS)
-WORKFLOWS = ("onboarding", "refund", "vendor_payment")
+WORKFLOWS = ("goods_return", "onboarding", "refund", "vendor_payment")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -256,7 +256,9 @@ ALARMS = {
     "holdfast-prod-deliver-needs-attention",
     "holdfast-prod-notices-dead-letters",
     "holdfast-prod-notices-failed",
+    "holdfast-prod-wake-needs-attention",
     "holdfast-prod-webhook-needs-attention",
+    *(f"holdfast-prod-{name}-policy-faults" for name in ("api", "wake", "perform")),
     *(f"holdfast-prod-{workflow}-executions-{ending}" for workflow in WORKFLOWS for ending in ("failed", "timed-out")),
     "holdfast-prod-api-server-errors",
 }

@@ -28,6 +28,13 @@ from shared.runtime.observability import alarm, metrics
 alarm("a test wanted it so")
 print(json.dumps(metrics.serialize_metric_set()))
 """
+COUNT_FAULT = """
+import json
+from shared.adapters.cedar.authoriser import PolicyFault
+from shared.runtime.observability import audit_policy_fault, metrics
+audit_policy_fault(PolicyFault(operation="read", principal="p", tenant="t", workflow="w", task_id="i", detail="d"))
+print(json.dumps(metrics.serialize_metric_set()))
+"""
 CONSOLE = "https://desk.test/login?next=/tasks/{task_id}"
 # Words that would let whoever reads a notice do something, and words of strangers.
 NEVER = ("decision", "token", "approval_id", "wait_id", "reason", "outcome", "because", "correlation")
@@ -150,21 +157,45 @@ def test_only_encrypted_connections_reach_the_topic(production: Assembly) -> Non
     assert [(s["Effect"], s["Condition"]) for s in statements] == [("Deny", {"Bool": {"aws:SecureTransport": "false"}})]
 
 
-@pytest.mark.parametrize("function", ["deliver", "webhook"])
+@pytest.mark.parametrize("function", ["deliver", "wake", "webhook"])
 def test_what_needs_a_person_alarms(production: Assembly, function: str) -> None:
     """B15, B67: the alarm watches the very metric that the function counts, under the function's own name."""
+    assert_watched(production.engine, function, f"{function}-needs-attention", counting=COUNT)
+
+
+@pytest.mark.parametrize("function", ["api", "wake", "perform"])
+def test_a_policy_that_errors_alarms(production: Assembly, function: str) -> None:
+    """B04, A5: whoever asks the policies has an alarm on what it counts when they cannot answer."""
+    assert_watched(production.engine, function, f"{function}-policy-faults", counting=COUNT_FAULT)
+
+
+def test_everybody_who_asks_the_policies_is_watched(production: Assembly) -> None:
+    """B04: a function that reads rights and has no such alarm is found here."""
     engine = production.engine
+    asking = {
+        str(found["Properties"]["FunctionName"])
+        for _, found in engine.of_type("AWS::Lambda::Function")
+        if "AUTHORITY_TABLE" in found["Properties"].get("Environment", {}).get("Variables", {})
+    }
+    names = {str(found["Properties"]["AlarmName"]) for _, found in engine.of_type("AWS::CloudWatch::Alarm")}
+
+    assert asking
+    assert {f"{name}-policy-faults" for name in asking} == {name for name in names if name.endswith("-policy-faults")}
+
+
+def assert_watched(engine: Template, function: str, name: str, *, counting: str) -> None:
+    """Count something in the function's own environment, and compare it with what the alarm watches."""
     [alarm] = [
         found["Properties"]
         for _, found in engine.of_type("AWS::CloudWatch::Alarm")
-        if found["Properties"]["AlarmName"] == f"holdfast-prod-{function}-needs-attention"
+        if found["Properties"]["AlarmName"] == f"holdfast-prod-{name}"
     ]
     variables = engine.function(function)["Environment"]["Variables"]
     told = {name: value for name, value in variables.items() if name.startswith("POWERTOOLS_")}
-    counting = subprocess.run(
-        [sys.executable, "-c", COUNT], cwd=ROOT, env=told, capture_output=True, text=True, check=True, timeout=60
+    counted = subprocess.run(
+        [sys.executable, "-c", counting], cwd=ROOT, env=told, capture_output=True, text=True, check=True, timeout=60
     )
-    [emitted] = json.loads(counting.stdout.splitlines()[-1])["_aws"]["CloudWatchMetrics"]
+    [emitted] = json.loads(counted.stdout.splitlines()[-1])["_aws"]["CloudWatchMetrics"]
 
     assert emitted["Namespace"] == alarm["Namespace"]
     assert [metric["Name"] for metric in emitted["Metrics"]] == [alarm["MetricName"]]

@@ -194,10 +194,13 @@ def test_a_day_between_event_and_wait_loses_nothing(quiet_door: Door) -> None:
 
 
 def test_an_early_event_of_another_version_waits_for_nothing(quiet_door: Door) -> None:
-    """R3: it does not fit the wait that opens; the wait goes on."""
+    """R3: it does not fit the wait that opens; people are told, and the wait goes on."""
     quiet_door.says({**SIGNED, "request_version": 2})
     quiet_door.open()
     assert quiet_door.story.status == "waiting_event"
+    [sentence] = quiet_door.world.alarms
+    assert sentence.startswith("an event of partner for papers of tsk_")
+    assert sentence.endswith("the event is for version 2 of the request, the request is now version 1")
     assert quiet_door.says(event_id="msg_2").json["reception"] == "accepted"
 
 
@@ -206,8 +209,23 @@ def test_an_early_event_without_the_form_does_not_stand_in_the_way(quiet_door: D
     quiet_door.says({"correlation_id": correlation_of(), "answer": {"nonsense": 1}}, "msg_1")
     quiet_door.world.clock.advance(timedelta(seconds=1))
     quiet_door.says(event_id="msg_0")
+    (contradiction,) = quiet_door.world.alarms
     quiet_door.open()
     assert facts(quiet_door) == [("papers", True)]
+    assert quiet_door.world.alarms[0] == contradiction
+    assert ["came early and was passed over: answer." in told for told in quiet_door.world.alarms[1:]] == [True]
+
+
+def test_an_early_event_of_the_wrong_form_is_told_in_a_sentence(quiet_door: Door) -> None:
+    """B12: however many wrong fields a sender thinks of; the task is as it was, and its wait open."""
+    quiet_door.says({"correlation_id": correlation_of(), "answer": {f"field_{number}": 1 for number in range(100)}})
+    quiet_door.open()
+
+    [sentence] = quiet_door.world.alarms
+    assert "passed over" in sentence
+    assert len(sentence) < 500
+    assert (quiet_door.story.status, facts(quiet_door)) == ("waiting_event", [])
+    assert quiet_door.says(event_id="msg_2").json["reception"] == "accepted"
 
 
 def test_contradicting_early_events_are_seen_by_people(quiet_door: Door) -> None:
