@@ -232,7 +232,7 @@ class Deploys:
         new = (
             replace(old, policies=f"{old.policies}\n// another release") if self.policies else replace(old, tools=tools)
         )
-        scene.machine.deploy(new, authoriser_of(new))
+        scene.machine.deploy(new, authoriser_of(new, *scene.story.others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

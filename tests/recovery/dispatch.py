@@ -28,18 +28,19 @@ class DispatchWatch:
         self.wrong: list[str] = []
         self._scene = scene
         self._look = _LastLook(principals={}, freezes=frozenset())
-        self._task: Checkpoint | None = None
+        self._tasks: tuple[Checkpoint, ...] = ()
 
     def at_call(self, name: str) -> None:
         """Note what a worker reads, and look at what it sends."""
         authority = self._scene.world.authority
         if name == "task_records.load":
-            self._task = self._scene.task
+            self._tasks = tuple(self._scene.tasks())
         elif name == "authority.read":
             self._look = _LastLook(principals=dict(authority.principals), freezes=frozenset(authority.freezes))
-        elif name == "tool_gateway.perform" and self._task is not None:
-            for action in self._leaving(self._task):
-                self.wrong += self._what_forbids(self._task, action)
+        elif name == "tool_gateway.perform":
+            for task in self._tasks:
+                for action in self._leaving(task):
+                    self.wrong += self._what_forbids(task, action)
 
     def _leaving(self, task: Checkpoint) -> list[Action]:
         now = self._scene.world.clock.now()

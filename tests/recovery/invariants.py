@@ -197,6 +197,30 @@ def task_has_a_next_event(history: History, machine: Machine) -> Iterable[str]:
     yield from _is_waited_for(history, machine, *open_waits)
 
 
+def families_agree(history: History, machine: Machine) -> Iterable[str]:
+    """A child is known to the task that started it, once, and has been heard of if it has ended and is waited for."""
+    world = machine.world
+    others = {other.key.task_id: other for other in histories(world)}
+    parent = others.get(history.last.execution.parent or "")
+    started = {c.task_id for task in history.checkpoints for c in task.execution.children}
+    if history.last.execution.parent is not None:
+        known = {c.task_id for task in parent.checkpoints for c in task.execution.children} if parent else set()
+        if history.key.task_id not in known:
+            yield "the task that it says started it knows nothing of it"
+    for child_id in started:
+        child = others.get(child_id)
+        if child is None or child.last.execution.parent != history.key.task_id:
+            yield f"child {child_id} is not there, or of somebody else"
+            continue
+        waited_for = any(wait.correlation_id == child_id for wait in _open_waits(history, machine))
+        if child.last.closed and waited_for and history.head.quarantine is None:
+            yield f"child {child_id} has ended and is still waited for"
+    for noted in history.last.execution.children:
+        child = others.get(noted.task_id)
+        if child is not None and noted.status not in {None, child.last.business.status}:
+            yield f"child {noted.task_id} is {child.last.business.status}, its parent says {noted.status}"
+
+
 def timers_are_set(history: History, machine: Machine) -> Iterable[str]:
     """Every open wait has its timer, at its next rung. One of a wait that has ended fires once more and is gone."""
     if history.head.quarantine is not None:
@@ -240,6 +264,7 @@ CHECKS: Final[tuple[Callable[[History, Machine], Iterable[str]], ...]] = (
     approvals_are_used_once,
     standing_effects_are_of_this_request,
     task_has_a_next_event,
+    families_agree,
     timers_are_set,
     events_were_published,
 )

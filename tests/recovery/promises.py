@@ -8,6 +8,7 @@ from shared.domain.approval import ApprovalStatus
 from shared.domain.errors import TaskClosed
 from shared.domain.status import Status
 from tests.recovery.acts import Amends, Cancels, Decides
+from tests.recovery.history import histories
 from tests.recovery.scene import Answer, Scene
 from tests.recovery.story import Ending
 
@@ -17,8 +18,10 @@ _CANCELED = frozenset({Status.CANCELED, Status.NEEDS_REVIEW})
 
 def promises_kept(scene: Scene) -> Iterable[str]:
     """Whoever was told yes got what they asked for, and whoever was told no was told the truth."""
-    if len(scene.world.heads) != 1:
-        yield f"one request was made, {len(scene.world.heads)} tasks are stored"
+    found = histories(scene.world)
+    asked_for = [history for history in found if history.last.execution.parent is None]
+    if len(asked_for) != 1:
+        yield f"one request was made, {len(asked_for)} tasks are stored that nobody else started"
     for answer in scene.answers:
         yield from _kept(scene, answer)
 
@@ -55,7 +58,7 @@ def as_the_story_ends(scene: Scene, *, exactly: bool) -> Iterable[str]:
     told = {event.event for _, event in scene.world.events}
     if reached == story.ends and not story.tells <= told:
         yield f"nobody was told of {sorted(story.tells - told)}"
-    undos = {tool.undo for tool in scene.workflow.tools.values() if tool.undo}
+    undos = {tool.undo for tool in scene.tools.values() if tool.undo}
     for tool, times in reached.effects.items():
         most = max(ending.effects.get(tool, 0) for ending in allowed)
         if times > max(most, 1 if tool in undos else 0):
@@ -68,7 +71,7 @@ def ending_of(scene: Scene) -> Ending:
         effect.tool
         for downstream in scene.world.downstreams.values()
         for effect in downstream.effects
-        if scene.workflow.tools[effect.tool].effect is not EffectClass.READ
+        if scene.tools[effect.tool].effect is not EffectClass.READ
     )
     status = scene.task.business.status if scene.task else Status.READY
     return Ending(status=status, effects=dict(acted))

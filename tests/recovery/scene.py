@@ -1,6 +1,6 @@
 """Where a story is told: a world with its people and outside systems, the machine over it, and patient clients."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -10,7 +10,7 @@ from shared.domain.authority import Principal, Question, Ruling
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import Reject
 from shared.domain.identity import PrincipalRef, TaskKey
-from shared.domain.workflow import Workflow
+from shared.domain.workflow import Tool, Workflow
 from shared.ports.authoriser import Authoriser
 from shared.usecases.start_task import StartTask, start_task
 from tests.fakes.calls import Calls, Killed
@@ -70,10 +70,17 @@ class Scene:
     @property
     def task(self) -> Checkpoint | None:
         """The task's last checkpoint as it is stored, unverified."""
-        if self.key is None:
-            return None
-        head = self.world.heads[self.key.key]
-        return read_body(self.world.checkpoints[self.key.key, head.version].body)
+        return next(iter(self.tasks()), None)
+
+    def tasks(self) -> Iterator[Checkpoint]:
+        """The last checkpoints of the story's task and then of its child tasks."""
+        for head in list(self.world.heads.values()):
+            yield read_body(self.world.checkpoints[head.key.key, head.version].body)
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """The tools of the story's task and of its child tasks."""
+        return {name: tool for each in (self.workflow, *self.story.others) for name, tool in each.tools.items()}
 
     def ask(self, request: Request) -> None:
         """Send a request, and again while no answer comes."""
@@ -164,8 +171,8 @@ def scene_of(
     machine = TendedMachine(
         world,
         calls,
-        workflows={workflow.name: workflow},
-        authoriser=authoriser_of(workflow),
+        workflows={each.name: each for each in (workflow, *story.others)},
+        authoriser=authoriser_of(workflow, *story.others),
         died=died,
         process=backing.process,
     )
@@ -187,15 +194,16 @@ class RememberedRulings:
 
 
 # Parsing policies takes longer than a whole telling, and a workflow never changes: a new version is another object.
-_AUTHORISERS: Final[dict[int, tuple[Workflow, Authoriser]]] = {}
+_AUTHORISERS: Final[dict[tuple[int, ...], tuple[tuple[Workflow, ...], Authoriser]]] = {}
 
 
-def authoriser_of(workflow: Workflow) -> Authoriser:
-    """The workflow's real policies, evaluated by the real engine."""
-    known = _AUTHORISERS.get(id(workflow))
+def authoriser_of(*workflows: Workflow) -> Authoriser:
+    """The workflows' real policies, evaluated by the real engine."""
+    names = tuple(id(workflow) for workflow in workflows)
+    known = _AUTHORISERS.get(names)
     if known is None:
-        rulings = RememberedRulings({workflow.name: workflow})
-        known = _AUTHORISERS[id(workflow)] = (workflow, rulings)
+        rulings = RememberedRulings({workflow.name: workflow for workflow in workflows})
+        known = _AUTHORISERS[names] = (workflows, rulings)
     return known[1]
 
 

@@ -71,7 +71,8 @@ class Story:
     The model proposes the first tool that it is offered, with the arguments of the record on the task card or those
     that `says` has for it; `answers` are said first, whatever is offered. `may_end` lists further endings that a crash
     or a lost answer may lead to, for outside systems that cannot be asked. `tells` are events that have been published
-    when it ends as it should. `meanwhile` are acts that the suite lets happen in the middle of every call of the story.
+    when it ends as it should. `outside` has the tools of child tasks too, and endings count what those did. `meanwhile`
+    are acts that the suite lets happen in the middle of every call of the story.
     """
 
     name: str
@@ -86,6 +87,8 @@ class Story:
     meanwhile: tuple[Act, ...] = ()
     may_end: tuple[Ending, ...] = ()
     tells: frozenset[str] = frozenset()
+    # The workflows that its child tasks are of.
+    others: tuple[Workflow, ...] = ()
     requester: PrincipalRef = CLERK
 
     def proposal(self, window: Window) -> Residue:

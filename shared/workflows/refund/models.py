@@ -28,3 +28,11 @@ class RefundArguments(Record):
     amount_minor: AmountMinor
     currency: Currency
     order_reference: OrderReference
+
+
+class RefundOutcome(Record):
+    """What a refund came to, for a task that started it."""
+
+    issued: bool
+    # The provider's own reference of the payment.
+    reference: Annotated[str, Field(max_length=100)] | None

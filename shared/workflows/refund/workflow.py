@@ -22,7 +22,7 @@ from shared.domain.workflow import (
     Tool,
     Workflow,
 )
-from shared.workflows.refund.models import RefundArguments, RefundRequest
+from shared.workflows.refund.models import RefundArguments, RefundOutcome, RefundRequest
 
 _HERE: Final = Path(__file__).parent
 # 100.00: what a clerk may give back without asking. The same in every currency on purpose: it is a tier of care.
@@ -73,15 +73,20 @@ def next_step(view: TaskView) -> Step:
     """What a refund needs now."""
     request = cast("RefundRequest", view.request)
     action = action_of_record(view)
-    if view.happened(ISSUE_REFUND.fact):
-        return Finish(stage="closed", status=Status.COMPLETED, outcome="the refund was issued")
+    issued = view.fact(ISSUE_REFUND.fact)
+    if issued is not None and issued.happened:
+        return _closed("the refund was issued", RefundOutcome(issued=True, reference=issued.reference))
     if view.refused(ISSUE_REFUND.fact):
         return Review(stage="needs_review", reason="the payments provider refused the refund")
     if request.amount_minor > APPROVAL_LIMIT_MINOR and view.approval_of(action) is None:
         if view.rejected(action):
-            return Finish(stage="closed", status=Status.COMPLETED, outcome="the refund was rejected and not issued")
+            return _closed("the refund was rejected and not issued", RefundOutcome(issued=False, reference=None))
         return RequestApproval(stage="awaiting_approval", action=action, rule=APPROVAL, wait=APPROVAL_WAIT)
     return AskModel(stage="ready", record=action.arguments)
+
+
+def _closed(outcome: str, result: RefundOutcome) -> Finish:
+    return Finish(stage="closed", status=Status.COMPLETED, outcome=outcome, result=result.model_dump())
 
 
 def judge(view: TaskView, proposal: Proposal) -> Step:

@@ -1,0 +1,1 @@
+"""Goods returns: a refund of its own once the goods are back."""
