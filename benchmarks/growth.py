@@ -86,6 +86,7 @@ def conversation(turns: int) -> Workflow:
         task_deadline=timedelta(days=365),
         next_step=next_step,
         judge=judge,
+        turns_max=turns,
     )
 
 
