@@ -77,7 +77,7 @@ def test_a_lapsed_lease_that_is_read_as_nothing_happened(monkeypatch: Patch) -> 
         return LedgerStep(verb=Verb.SEND, reason="it must have died") if step.verb is Verb.REVIEW else step
 
     monkeypatch.setattr(perform, "next_ledger_step", careless)
-    monkeypatch.setattr("shared.domain.resume.next_ledger_step", careless)
+    monkeypatch.setattr("shared.domain.outcome.next_ledger_step", careless)
 
     lines = found(DEFENCELESS, Trouble.KILL_AFTER, "tool_gateway.perform")
 
