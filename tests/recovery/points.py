@@ -65,6 +65,8 @@ class CallMade:
 
 
 AT_EVERY_CALL: Final = (Trouble.KILL_BEFORE, Trouble.KILL_AFTER, Trouble.DROP_REPLY)
+# One fault at one call, and nobody else about.
+AT_ONE_CALL: Final = frozenset({*AT_EVERY_CALL, Trouble.LOSE_REQUEST, Trouble.DIE_UNHEARD})
 # A read whose request is lost and one whose reply is lost are the same to everybody.
 READS: Final = frozenset(
     {
