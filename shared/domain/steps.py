@@ -164,6 +164,9 @@ def _(step: Finish, change: Change, ground: Ground) -> Change:
 @take.register
 def _(step: Review, change: Change, ground: Ground) -> Change:
     moved = move_to(change, status=Status.NEEDS_REVIEW, stage=step.stage, ground=ground)
+    # Whoever is being asked is not asked any more: an approval without its wait cannot be decided.
+    asked = {wait.correlation_id for wait in moved.task.execution.waits}
+    moved = void_approvals(moved, lambda approval: approval.approval_id in asked)
     moved = open_wait(
         settle_waits(moved, WaitStatus.VOID),
         kind=WaitKind.REVIEW,

@@ -9,6 +9,7 @@ from shared.ports.executions import ExecutionState
 from shared.usecases.engine import RecoverDeps
 from shared.usecases.recover import OUTBOX_STALE_AFTER, recover_task, sweep
 from tests.fakes.downstream import Mishap
+from tests.fakes.operating import retry, with_operators
 from tests.fakes.story import Story
 
 DEAD = [ExecutionState.FAILED, ExecutionState.TIMED_OUT, ExecutionState.ABORTED]
@@ -70,6 +71,26 @@ def test_an_operators_abort_is_no_silent_restart() -> None:
     assert story.status == "needs_review"
     assert "aborted" in story.task.business.because
     assert story.refunds == []
+
+
+def test_an_abort_while_people_are_asked_leaves_no_question_that_nobody_can_answer() -> None:
+    """B60: the approval goes with its wait; after the retry there is one open question, and one refund."""
+    story = with_operators(Story())
+    story.start()
+    [asked] = story.task.security.approvals
+    lose_execution(story, ExecutionState.ABORTED)
+    recover_task(story.key, deps_of(story), run=1)
+    story.machine.settle()
+    assert [a.status for a in story.task.security.approvals] == ["void"]
+
+    retry(story)
+    story.machine.settle()
+
+    [old, new] = story.task.security.approvals
+    assert (old.approval_id, old.status, new.status) == (asked.approval_id, "void", "open")
+    story.decide()
+    assert story.status == "completed"
+    assert len(story.refunds) == 1
 
 
 def test_an_abort_in_the_middle_of_an_effect_is_reconciled_before_the_review() -> None:
