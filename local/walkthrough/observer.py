@@ -29,9 +29,14 @@ class OutOfPatience(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observer:
-    """A person with a browser, a console and a view into the bank."""
+    """A person with a browser, a console and a view into the bank.
+
+    Args:
+        workflow: whose executions are looked at.
+    """
 
     instance: Instance
+    workflow: str = "refund"
 
     def start(self, person: str, key: str, request: dict[str, Any]) -> Answer:
         """Start a refund."""
@@ -75,13 +80,21 @@ class Observer:
         client = self.instance.aws.client("stepfunctions")
         return [state for arn in self._executions(client, task_id) for state in self._entered(client, arn)]
 
+    def calls(self, task_id: str) -> list[tuple[str, str]]:
+        """The calls of functions that the task's executions have seen the end of: the state, and the error or nothing.
+
+        A wait's call ends when the wait is answered.
+        """
+        client = self.instance.aws.client("stepfunctions")
+        return [call for arn in self._executions(client, task_id) for call in self._called(client, arn)]
+
     def run_by_hand(self, task_id: str) -> list[str]:
         """Start an execution of a task by hand, as an operator might, wait until it ends, and return its states."""
         client = self.instance.aws.client("stepfunctions")
         document = {"tenant": "acme", "task_id": task_id, "run": RUN_BY_HAND, "version": 1}
         name = f"by-hand-{task_id}-{time.monotonic_ns()}"
         arn = client.start_execution(
-            stateMachineArn=self.instance.machine_arn("refund"), name=name, input=json.dumps(document)
+            stateMachineArn=self.instance.machine_arn(self.workflow), name=name, input=json.dumps(document)
         )["executionArn"]
         self.until(
             lambda: client.describe_execution(executionArn=arn)["status"] != "RUNNING" or None, f"{name} has ended"
@@ -101,7 +114,18 @@ class Observer:
 
     def hold_answers_after_recording(self, seconds: int) -> None:
         """Let the bank record its next refund and then keep its answer back."""
-        answer = self.instance.payments().put("/faults", {"hold_after_recording_seconds": seconds, "times": 1})
+        self._order_fault({"hold_after_recording_seconds": seconds, "times": 1})
+
+    def break_before_recording(self, status: int) -> None:
+        """Let the bank answer its next refund with an error status, and record nothing."""
+        self._order_fault({"answer_status_before_recording": status, "times": 1})
+
+    def faults_are_used_up(self) -> bool:
+        """Whether the bank has no fault on order any more."""
+        return bool(self.instance.payments().get("/faults").json()["times"] == 0)
+
+    def _order_fault(self, fault: dict[str, int]) -> None:
+        answer = self.instance.payments().put("/faults", {**fault, "collection": "refunds"})
         if answer.status >= HTTPStatus.BAD_REQUEST:
             msg = f"the bank took no fault: {answer.status} {answer.body!r}"
             raise AssertionError(msg)
@@ -133,18 +157,31 @@ class Observer:
         msg = f"not within {seconds:.0f} s: {what}"
         raise OutOfPatience(msg)
 
-    @staticmethod
-    def _entered(client: Any, arn: str) -> list[str]:  # noqa: ANN401 - a boto3 client
-        pages = client.get_paginator("get_execution_history").paginate(executionArn=arn)
+    def _entered(self, client: Any, arn: str) -> list[str]:  # noqa: ANN401 - a boto3 client
         return [
             event["stateEnteredEventDetails"]["name"]
-            for page in pages
-            for event in page["events"]
+            for event in self._history(client, arn)
             if "stateEnteredEventDetails" in event
         ]
 
+    def _called(self, client: Any, arn: str) -> list[tuple[str, str]]:  # noqa: ANN401 - a boto3 client
+        state, calls = "", []
+        for event in self._history(client, arn):
+            state = event.get("stateEnteredEventDetails", {}).get("name", state)
+            if event["type"] == "TaskSucceeded":
+                calls.append((state, ""))
+            elif event["type"] in {"TaskFailed", "TaskTimedOut"}:
+                details = event.get("taskFailedEventDetails") or event.get("taskTimedOutEventDetails") or {}
+                calls.append((state, str(details.get("error"))))
+        return calls
+
+    @staticmethod
+    def _history(client: Any, arn: str) -> list[dict[str, Any]]:  # noqa: ANN401 - a boto3 client
+        pages = client.get_paginator("get_execution_history").paginate(executionArn=arn)
+        return [event for page in pages for event in page["events"]]
+
     def _executions(self, client: Any, task_id: str) -> list[str]:  # noqa: ANN401 - a boto3 client
-        machine = self.instance.machine_arn("refund")
+        machine = self.instance.machine_arn(self.workflow)
         found: list[dict[str, Any]] = []
         for page in client.get_paginator("list_executions").paginate(stateMachineArn=machine):
             found += [e for e in page["executions"] if e["name"].startswith(f"{task_id}-")]
