@@ -1,5 +1,6 @@
 """Deliver: carry out what commits have staged, in order, at least once; every message is harmless twice."""
 
+from datetime import timedelta
 from functools import singledispatch
 from typing import Final
 
@@ -18,6 +19,9 @@ from shared.domain.outbox import (
 )
 from shared.domain.wait import Wait, WaitStatus
 from shared.usecases.engine import DeliverDeps
+
+# A machine is in a wait moments after the commit that opened it, and minutes after if its services fail meanwhile.
+ENTERED_WITHIN: Final = timedelta(minutes=15)
 
 
 def deliver(row: OutboxRow, deps: DeliverDeps) -> None:
@@ -54,13 +58,17 @@ class _Delivery:
         self.deps: Final = deps
         self._seen: dict[str, Wait | None] = {}
 
-    def open_wait(self, wait_id: str, correlation_id: str) -> Wait | None:
-        """Return the wait if it is open; it is read at most once."""
+    def wait(self, wait_id: str, correlation_id: str) -> Wait | None:
+        """Return the wait as it is stored; it is read at most once."""
         if correlation_id not in self._seen:
             self._seen[correlation_id] = self.deps.waits.get(self.key.tenant, correlation_id)
         wait = self._seen[correlation_id]
-        is_open = wait is not None and wait.wait_id == wait_id and wait.status is WaitStatus.OPEN
-        return wait if is_open else None
+        return wait if wait is not None and wait.wait_id == wait_id else None
+
+    def open_wait(self, wait_id: str, correlation_id: str) -> Wait | None:
+        """Return the wait if it is open."""
+        wait = self.wait(wait_id, correlation_id)
+        return wait if wait is not None and wait.status is WaitStatus.OPEN else None
 
 
 @singledispatch
@@ -77,10 +85,13 @@ def _(message: StartExecution, on: _Delivery) -> None:
 @_deliver.register
 def _(message: AnswerWait, on: _Delivery) -> None:
     token = on.deps.tokens.get(on.key.tenant, message.wait_id)
-    if token is None:
-        # The machine has not reached this wait; `open_wait` will see that it is settled.
+    if token is not None:
+        on.deps.executions.answer(token, wait_id=message.wait_id)
         return
-    on.deps.executions.answer(token, wait_id=message.wait_id)
+    # The machine has not reached this wait; `open_wait` will see that it is settled. It had its time to, though.
+    wait = on.wait(message.wait_id, message.correlation_id)
+    if wait is not None and wait.settled_at is not None and wait.settled_at - wait.opened_at >= ENTERED_WITHIN:
+        on.deps.alarm(f"no token for {message.wait_id} of {on.key.task_id}: its execution may wait on; stop it")
 
 
 @_deliver.register

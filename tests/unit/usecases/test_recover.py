@@ -30,6 +30,12 @@ def lose_execution(story: Story, state: ExecutionState) -> None:
     story.world.machines.ended[run.name] = state
 
 
+def decide_before(call: str, story: Story) -> None:
+    """Let the manager decide just before the machine stores its handle."""
+    if call == "token_store.put":
+        story.click()
+
+
 @pytest.mark.parametrize("state", DEAD)
 def test_a_lost_execution_is_replaced_and_the_task_goes_on(state: ExecutionState) -> None:
     """B60: whatever ended the execution, one report gives the task a new run that waits where the old one did."""
@@ -91,6 +97,39 @@ def test_an_abort_while_people_are_asked_leaves_no_question_that_nobody_can_answ
     story.decide()
     assert story.status == "completed"
     assert len(story.refunds) == 1
+
+
+def test_a_token_that_is_gone_is_loud_and_the_task_goes_on() -> None:
+    """R7: the machine's handle was purged under a long wait: people hear of it, take the execution away, and retry."""
+    story = with_operators(Story())
+    story.start()
+    [wait] = story.world.waits.values()
+    story.world.tokens.clear()
+    story.world.clock.advance(timedelta(days=2))
+    story.decide()
+    [sentence] = story.world.alarms
+    assert wait.wait_id in sentence
+    assert story.key.task_id in sentence
+    assert story.status == "ready"
+
+    lose_execution(story, ExecutionState.ABORTED)
+    recover_task(story.key, deps_of(story), run=1)
+    story.machine.settle()
+    retry(story)
+    story.machine.settle()
+
+    assert story.status == "completed"
+    assert len(story.refunds) == 1
+
+
+def test_an_answer_before_the_machine_has_come_alarms_nobody() -> None:
+    """R2: whoever answers at once finds no token yet; `open_wait` will see the answer."""
+    story = Story()
+    story.calls.step_in = lambda call: decide_before(call, story)
+    story.start()
+
+    assert story.status == "completed"
+    assert story.world.alarms == []
 
 
 def test_an_abort_in_the_middle_of_an_effect_is_reconciled_before_the_review() -> None:
