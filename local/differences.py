@@ -13,6 +13,7 @@ from typing import Final
 from local.corrections import (
     api_addresses,
     authorization,
+    dead_letters,
     lambda_errors,
     model_calls,
     secret_resources,
@@ -51,6 +52,11 @@ DIFFERENCES: Final = (
         on_aws="Records that a stream consumer reports as failed are delivered again.",
         here="The report is ignored and the records are lost.",
         correction=stream_batches.correct,
+    ),
+    Difference(
+        on_aws="An event that a rule's topic does not take goes to the dead-letter queue of the rule's target.",
+        here="It is dropped.",
+        correction=dead_letters.correct,
     ),
     Difference(
         on_aws="A model that cannot be reached is ServiceUnavailableException.",

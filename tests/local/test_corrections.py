@@ -294,3 +294,24 @@ def _await_row(emulated: Emulated, kept_as: str) -> None:
 
 def _counts(tables: "DynamoDBClient") -> dict[str, int]:
     return {row["id"]["S"]: int(row["seen"]["N"]) for row in tables.scan(TableName="probe-counted")["Items"]}
+
+
+def test_an_event_that_a_topic_does_not_take_is_kept(emulated: Emulated) -> None:
+    """The queue that the target names gets the event itself, and only while the topic is away."""
+    events, topics, queues = (emulated.aws.client(service) for service in ("events", "sns", "sqs"))
+    url = queues.create_queue(QueueName="probe-dead-letters")["QueueUrl"]
+    topic = topics.create_topic(Name="probe-notices")["TopicArn"]
+    events.put_rule(Name="probe-tell", EventPattern=json.dumps({"source": ["probe"]}))
+    kept = {"Arn": arn("sqs", "probe-dead-letters")}
+    events.put_targets(Rule="probe-tell", Targets=[{"Id": "t", "Arn": topic, "DeadLetterConfig": kept, "Input": '"x"'}])
+
+    def tell(number: int) -> list[object]:
+        detail = json.dumps({"number": number})
+        events.put_events(Entries=[{"Source": "probe", "DetailType": "told", "Detail": detail}])
+        found = queues.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+        return [json.loads(message["Body"])["detail"]["number"] for message in found.get("Messages", [])]
+
+    taken = tell(1)
+    topics.delete_topic(TopicArn=topic)
+
+    assert (taken, tell(2)) == ([], [2])
