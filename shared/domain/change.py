@@ -70,11 +70,23 @@ def stamps_of(workflow: Workflow, model_id: str) -> Stamps:
     )
 
 
-def begin(task: Checkpoint, *, because: str, ground: Ground) -> Change:
-    """Start the next version of a task."""
-    business = task.business.model_copy(update={"because": because[:BECAUSE_CHARACTERS_MAX]})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a task moves: code's own words, and those of a person or a provider, which people read and no model does."""
+
+    says: str
+    quotes: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.says}: {self.quotes}" if self.quotes else self.says
+
+
+def begin(task: Checkpoint, *, because: str | Reason, ground: Ground) -> Change:
+    """Start the next version of a task. The log that a model is shown has code's own words only (M5)."""
+    reason = because if isinstance(because, Reason) else Reason(says=because)
+    business = task.business.model_copy(update={"because": str(reason)[:BECAUSE_CHARACTERS_MAX]})
     execution = task.execution.model_copy(
-        update={"recent": recent_with(task, RecentEvent(at=ground.now, what=because[:300]))}
+        update={"recent": recent_with(task, RecentEvent(at=ground.now, what=reason.says[:300]))}
     )
     following = task.model_copy(
         update={
@@ -240,7 +252,7 @@ def request_approval(
         approval_id=ground.new_id("apr"),
         spec=spec,
         basis=basis,
-        digest=approval_digest(task.key, task.business.workflow, spec, basis),
+        digest=approval_digest(task.key, task.business.workflow, spec, basis, rule),
         rule=rule,
         requested_at=ground.now,
         expires_at=ground.now + timedelta(seconds=rule.valid_for_seconds),

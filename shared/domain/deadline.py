@@ -5,6 +5,7 @@ from typing import Final
 from shared.domain.change import (
     Change,
     Ground,
+    Reason,
     begin,
     climb,
     expire_approval,
@@ -42,7 +43,7 @@ def act_on_rung(task: Checkpoint, wait: Wait, ground: Ground) -> Change | None:
     return moved_up(task, wait, ground, because="still open")
 
 
-def moved_up(task: Checkpoint, wait: Wait, ground: Ground, *, because: str) -> Change:
+def moved_up(task: Checkpoint, wait: Wait, ground: Ground, *, because: str | Reason) -> Change:
     """Remind or escalate, as the wait's next rung says, whether or not its time has come.
 
     Raises:
@@ -54,7 +55,8 @@ def moved_up(task: Checkpoint, wait: Wait, ground: Ground, *, because: str) -> C
         raise IllegalTransition(msg)
     words = {OnDeadline.REMIND: "reminded", OnDeadline.ESCALATE: "escalated to"}
     event = {OnDeadline.REMIND: "wait.reminded", OnDeadline.ESCALATE: "task.escalated"}[rung.do]
-    change = begin(task, because=f"{wait.name}: {words[rung.do]} {rung.to}: {because}", ground=ground)
+    reason = Reason(says=f"{wait.name}: {words[rung.do]} {rung.to}", quotes=str(because))
+    change = begin(task, because=reason, ground=ground)
     change = move_to(change, status=task.business.status, stage=task.business.stage, ground=ground)
     change = climb(change, wait)
     return prompt(change, wait, event, to=rung.to)

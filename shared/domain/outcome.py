@@ -12,7 +12,7 @@ from shared.domain.action import (
     next_ledger_step,
     retry_pause,
 )
-from shared.domain.change import begin, move_to, publish, record_outcome, void_consumed, withdraw
+from shared.domain.change import Reason, begin, move_to, publish, record_outcome, void_consumed, withdraw
 from shared.domain.compensation import not_undone
 from shared.domain.directive import Next, directive_for, unsettled_action, until
 from shared.domain.dispatch import Hindrance, Obstacle, obstacle_to_sending
@@ -54,19 +54,20 @@ def _unsettled(s: Situation, action: Action, row: ActionRow, step: LedgerStep, o
     return _reconcile(s, action, row, step.reason)
 
 
-def _what_is_open(s: Situation, action: Action, row: ActionRow, step: LedgerStep) -> str:
+def _what_is_open(s: Situation, action: Action, row: ActionRow, step: LedgerStep) -> Reason:
     """Say what nobody knows, and for a task that is to end also everything else that still stands (B28)."""
-    said = f"{action.operation}: {step.reason}" + (f" ({row.reason})" if row.reason else "")
-    if not s.task.execution.is_ending:
-        return said
-    left = not_undone(s.task, s.workflow)
-    return said + (f"; not undone: {'; '.join(left)}" if left else "")
+    left = not_undone(s.task, s.workflow) if s.task.execution.is_ending else ()
+    quotes = [*([row.reason] if row.reason else []), *([f"not undone: {'; '.join(left)}"] if left else [])]
+    return Reason(says=f"{action.operation}: {step.reason}", quotes="; ".join(quotes))
 
 
 def _settled(s: Situation, action: Action, row: ActionRow) -> Move:
     tool = s.workflow.tools[action.spec.tool]
-    said = "is done" if row.status is ActionStatus.DONE else f"was refused: {row.reason}"
-    change = begin(s.task, because=f"{action.spec.tool} {said}"[:500], ground=s.ground)
+    done = row.status is ActionStatus.DONE
+    because = Reason(
+        says=f"{action.spec.tool} {'is done' if done else 'was refused'}", quotes="" if done else row.reason
+    )
+    change = begin(s.task, because=because, ground=s.ground)
     change = record_outcome(change, action, row, fact=tool.fact)
     return planned(s, 5, change)
 

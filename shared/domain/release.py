@@ -12,6 +12,7 @@ from shared.domain.action import SETTLED, ActionRow, ActionStatus, EffectClass
 from shared.domain.change import (
     Change,
     Ground,
+    Reason,
     begin,
     move_to,
     publish,
@@ -91,7 +92,7 @@ class Found:
         )
 
 
-def released(found: Found, ground: Ground, *, head_run: int, by: str, because: str) -> Change:
+def released(found: Found, ground: Ground, *, head_run: int, by: str, because: str | Reason) -> Change:
     """Make the version that takes a task out of quarantine; its next wake-up passes every gate.
 
     It gets an execution of its own: what the one before it did, and whether it lives, is part of what is not trusted.
@@ -113,7 +114,7 @@ def released(found: Found, ground: Ground, *, head_run: int, by: str, because: s
     return start_run(change, max(task.execution.run, head_run) + 1)
 
 
-def closed(found: Found, ground: Ground, *, by: str, because: str) -> Change:
+def closed(found: Found, ground: Ground, *, by: str, because: str | Reason) -> Change:
     """Make the version that ends a quarantined task as failed, naming everything that is open.
 
     What the ledger says has not left is taken back; the commit fails if somebody claims it meanwhile.
@@ -155,7 +156,7 @@ def _open_or_unheard_of(found: Found) -> tuple[str, ...]:
     return effects + children
 
 
-def _following(found: Found, ground: Ground, because: str) -> Change:
+def _following(found: Found, ground: Ground, because: str | Reason) -> Change:
     """Begin the version after everything that is stored, made from the intact one."""
     change = begin(found.task, because=because, ground=ground)
     version = found.newest + 1

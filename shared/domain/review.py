@@ -8,6 +8,7 @@ from shared.domain.approval import ApprovalStatus
 from shared.domain.change import (
     Change,
     Ground,
+    Reason,
     begin,
     count_attempts,
     move_to,
@@ -26,7 +27,7 @@ from shared.domain.wait import WaitStatus
 from shared.domain.workflow import Workflow
 
 
-def retried(task: Checkpoint, row: ActionRow | None, ground: Ground, *, because: str) -> Change:
+def retried(task: Checkpoint, row: ActionRow | None, ground: Ground, *, because: str | Reason) -> Change:
     """End a review and let the task try again.
 
     With an action that is open, the task goes back to finding out what became of it. Otherwise what was refused last is
@@ -44,7 +45,7 @@ def retried(task: Checkpoint, row: ActionRow | None, ground: Ground, *, because:
     return take(plan(change, ground), change, ground)
 
 
-def settled(task: Checkpoint, row: ActionRow, ground: Ground, *, because: str) -> Change:
+def settled(task: Checkpoint, row: ActionRow, ground: Ground, *, because: str | Reason) -> Change:
     """End the review, if there is one, of an action whose outcome stands in the ledger now; `Wake` takes it in."""
     change = settle_waits(begin(task, because=because, ground=ground), WaitStatus.SETTLED)
     return _back_to_the_ledger(set_execution(change, hold=None), row, ground)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.domain.action import ActionRow
-from shared.domain.change import Change, Ground, begin, explain
+from shared.domain.change import Change, Ground, Reason, begin
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.directive import Directive, directive_for
 from shared.domain.dispatch import LiveRights
@@ -73,10 +73,10 @@ def step_taken(s: Situation, gate: int, change: Change, step: Step) -> Move:
     return committed(s, gate, take(step, change, s.ground), ask=ask)
 
 
-def to_review(s: Situation, gate: int, reason: str) -> Move:
+def to_review(s: Situation, gate: int, reason: str | Reason) -> Move:
     """Hand the task to a person."""
-    change = explain(begin(s.task, because=reason[:500], ground=s.ground), reason)
-    return committed(s, gate, take(Review(stage=s.task.business.stage, reason=reason), change, s.ground))
+    change = begin(s.task, because=reason, ground=s.ground)
+    return committed(s, gate, take(Review(stage=s.task.business.stage, reason=str(reason)), change, s.ground))
 
 
 def committed(s: Situation, gate: int, change: Change, *, ask: AskModel | None = None) -> Move:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from shared.domain.authority import Operation, Principal
-from shared.domain.change import Ground, stamps_of
+from shared.domain.change import Ground, Reason, stamps_of
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.errors import StaleCommand
 from shared.usecases.engine import ApiDeps
@@ -20,9 +20,9 @@ class OperatorCommand:
     version: int
     reason: str
 
-    def sentence(self, done: str) -> str:
+    def sentence(self, done: str) -> Reason:
         """The sentence that stays in the task's record."""
-        return f"{done} by {self.principal.ref.subject}: {self.reason}"
+        return Reason(says=f"{done} by {self.principal.ref.subject}", quotes=self.reason)
 
 
 def load_operated(command: OperatorCommand, operation: Operation, deps: ApiDeps) -> Loaded:

@@ -32,4 +32,4 @@ def quarantine_by_hand(command: OperatorCommand, deps: ApiDeps) -> None:
     if intact is not None and intact.loaded.task.version == head.version and intact.loaded.task.closed:
         msg = f"the task has ended: {intact.loaded.task.business.outcome}"
         raise TaskClosed(msg)
-    quarantine_task(head.key, head.version, command.sentence("quarantined"), deps.tasks)
+    quarantine_task(head.key, head.version, str(command.sentence("quarantined")), deps.tasks)

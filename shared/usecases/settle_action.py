@@ -96,6 +96,6 @@ def _settle(command: SettleAction, task: Checkpoint, row: ActionRow, deps: ApiDe
         status=_STATUSES[command.outcome],
         reference=command.reference,
         facts={"settled_by": command.principal.ref.key, "evidence": command.evidence},
-        reason=command.sentence(f"settled as {command.outcome}"),
+        reason=str(command.sentence(f"settled as {command.outcome}")),
     )
     return deps.ledger.settle(task.key, row.operation, word, fence=claim.row.fence, now=now)

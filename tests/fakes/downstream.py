@@ -59,6 +59,7 @@ class Downstream:
     facts: Callable[[Arguments], Arguments] = _no_facts
     mishaps: deque[Mishap] = field(default_factory=deque)
     lookups_unclear: int = 0
+    refuses_with: str = "refused"
     effects: list[Effect] = field(default_factory=list)
     requests: list[tuple[ToolOperation, str]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -94,7 +95,7 @@ class Downstream:
         if mishap is Mishap.LOST:
             return ToolReply(outcome=ToolOutcome.UNKNOWN, reason="no answer")
         if mishap is Mishap.REFUSED:
-            return ToolReply(outcome=ToolOutcome.FAILED, reason="refused")
+            return ToolReply(outcome=ToolOutcome.FAILED, reason=self.refuses_with)
         found = self.effects_of(key) if self.kind is Kind.HONOURS_KEYS else []
         if found and found[0].arguments != arguments:
             return ToolReply(outcome=ToolOutcome.FAILED, reason="the key was used for another request")

@@ -91,7 +91,8 @@ def test_a_blocked_proposal_is_asked_for_again() -> None:
     assert answer.status == "ready"
     assert answer.waits == ()
     assert (story.status, sent(story)) == ("completed", 1)
-    assert any(event.what == "retried by operator-1: I looked at it" for event in retried.execution.recent)
+    assert retried.business.because == "retried by operator-1: I looked at it"
+    assert retried.execution.recent[-1].what == "retried by operator-1"
     assert "task.operated" in story.published
 
 

@@ -79,7 +79,7 @@ def test_an_undo_with_no_clear_outcome_names_everything_that_is_open() -> None:
     assert story.status == "needs_review"
     assert sale.status == "outcome_unknown"
     assert story.task.business.because == (
-        f"{sale.operation}: no clear answer in 5 look-ups (no answer); "
+        f"{sale.operation}: no clear answer in 5 look-ups: no answer; "
         f"not undone: {stamp.operation} (nobody knows whether its undo happened); "
         f"{hold.operation} (kept while buy_stamp stands)"
     )
@@ -98,7 +98,7 @@ def test_a_canceled_task_with_an_unknown_effect_names_what_else_stands() -> None
     hold, parcel = story.rows
     assert story.status == "needs_review"
     assert story.task.business.because == (
-        f"{parcel.operation}: no clear answer in 5 look-ups (no answer); not undone: {hold.operation} (not undone yet)"
+        f"{parcel.operation}: no clear answer in 5 look-ups: no answer; not undone: {hold.operation} (not undone yet)"
     )
 
 
