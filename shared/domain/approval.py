@@ -141,7 +141,7 @@ class Approval(Record):
         return None
 
 
-def approval_digest(key: TaskKey, workflow: str, spec: ActionSpec, basis: Basis) -> str:
+def approval_digest(key: TaskKey, workflow: str, spec: ActionSpec, basis: Basis, rule: ApprovalRule) -> str:
     """Digest everything consequential that the approver is shown, type-strict."""
     covered: dict[str, Json] = {
         "tenant": key.tenant,
@@ -152,6 +152,7 @@ def approval_digest(key: TaskKey, workflow: str, spec: ActionSpec, basis: Basis)
         "evidence": basis.evidence,
         "policy": basis.policy,
         "catalogue": basis.catalogue,
+        "rule": rule.model_dump(mode="json"),
     }
     return digest("approval", covered)
 

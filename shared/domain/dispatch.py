@@ -91,7 +91,8 @@ def approval_flaw(
         policy=workflow.policy,
         catalogue=workflow.catalogue,
     )
-    flaw = approval.flaw(expected_digest=approval_digest(task.key, workflow.name, spec, basis), now=now)
+    expected = approval_digest(task.key, workflow.name, spec, basis, approval.rule)
+    flaw = approval.flaw(expected_digest=expected, now=now)
     return flaw or _approver_flaw(task, approval, workflow, rights)
 
 

@@ -26,7 +26,9 @@ def read_approval(principal: Principal, task_id: str, approval_id: str, deps: Ap
     if approval is None:
         msg = "no such approval"
         raise TaskNotFound(msg)
-    if approval.digest != approval_digest(task.key, task.business.workflow, approval.spec, approval.basis):
+    if approval.digest != approval_digest(
+        task.key, task.business.workflow, approval.spec, approval.basis, approval.rule
+    ):
         msg = f"approval {approval_id} does not cover what it holds"
         raise InvariantBroken(msg)
     evidence = _show_evidence(task, approval, deps)

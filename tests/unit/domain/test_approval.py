@@ -26,14 +26,13 @@ BOB = PrincipalRef(issuer="https://issuer.test/pool", subject="bob")
 OTHER_ALICE = PrincipalRef(issuer="https://elsewhere.test/pool", subject="alice")
 SPEC = ActionSpec(tool="refund", arguments={"amount_minor": 820, "payee": "V-204", "currency": "EUR"})
 BASIS = Basis(request_version=1, evidence="e" * 32, policy="p" * 32, catalogue="c" * 32)
-DIGEST = approval_digest(a_task_key(), "refund", SPEC, BASIS)
+RULE = ApprovalRule(role="manager", valid_for_seconds=86_400, because="it is much money")
+DIGEST = approval_digest(a_task_key(), "refund", SPEC, BASIS, RULE)
 
 
 def an_approval(*, quorum: int = 1, valid_for: timedelta = timedelta(days=1)) -> Approval:
     """Make an open approval, requested at noon."""
-    rule = ApprovalRule(
-        role="manager", quorum=quorum, valid_for_seconds=int(valid_for.total_seconds()), because="it is much money"
-    )
+    rule = RULE.model_copy(update={"quorum": quorum, "valid_for_seconds": int(valid_for.total_seconds())})
     return Approval(
         approval_id="apr_1",
         spec=SPEC,
@@ -219,17 +218,30 @@ def test_the_digest_covers_everything_consequential() -> None:
     ]
     keys = [a_task_key(1), a_task_key(2), a_task_key(1, tenant="globex")]
     workflows = ["refund", "payment"]
+    rules = [
+        RULE,
+        *(
+            RULE.model_copy(update=change)
+            for change in (
+                {"role": "clerk"},
+                {"quorum": 2},
+                {"requester_excluded": False},
+                {"authenticated_within_seconds": 300},
+                {"valid_for_seconds": 600},
+            )
+        ),
+    ]
 
-    digests = {approval_digest(*each) for each in product(keys, workflows, specs, bases)}
+    digests = {approval_digest(*each) for each in product(keys, workflows, specs, bases, rules)}
 
-    assert len(digests) == len(keys) * len(workflows) * len(specs) * len(bases)
+    assert len(digests) == len(keys) * len(workflows) * len(specs) * len(bases) * len(rules)
 
 
 def test_the_digest_does_not_hang_on_the_order_of_arguments() -> None:
     """What the approver saw and what is sent are compared by value."""
     turned = SPEC.model_copy(update={"arguments": dict(reversed(SPEC.arguments.items()))})
 
-    assert approval_digest(a_task_key(), "refund", turned, BASIS) == DIGEST
+    assert approval_digest(a_task_key(), "refund", turned, BASIS, RULE) == DIGEST
 
 
 @pytest.mark.parametrize("fields", [{"quorum": 0}, {"quorum": 6}, {"valid_for_seconds": 59}, {"role": "Manager"}])

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from shared.domain.approval import DecisionWord
-from shared.domain.errors import CheckpointQuarantined, StaleVersion, TaskNotFound
+from shared.domain.errors import CheckpointQuarantined, SealUnavailable, StaleVersion, TaskNotFound
 from shared.domain.instants import format_instant
 from shared.domain.seal import SealedCheckpoint
 from shared.domain.wait import WaitStatus
@@ -268,6 +268,32 @@ def test_a_rotated_key_still_checks_what_it_sealed() -> None:
 
     assert story.status == "completed"
     assert {stored.key_id for stored in story.world.checkpoints.values()} == {"seal-key-1", "seal-key-2"}
+
+
+@pytest.mark.parametrize("forged", ["seal-key-9", "no key at all", ""])
+def test_a_row_that_names_a_key_that_does_not_exist_is_not_waited_for(forged: str) -> None:
+    """R6, B19: an edited key id is an edited record; it is quarantined, not parked until the key appears."""
+    story = a_waiting_refund()
+    where = (story.key.key, story.world.heads[story.key.key].version)
+    story.world.checkpoints[where] = story.world.checkpoints[where].model_copy(update={"key_id": forged})
+
+    story.wake()
+
+    assert story.world.heads[story.key.key].quarantine is not None
+
+
+def test_a_key_that_is_gone_with_what_it_sealed_is_no_verdict() -> None:
+    """A record under an older key that cannot be asked stays where it is: nobody knows whether it was edited."""
+    story = a_waiting_refund()
+    keys = story.world.seal_keys
+    keys.by_id["seal-key-2"] = b"a key for tests, second generation"
+    keys.current = "seal-key-2"
+    del keys.by_id["seal-key-1"]
+
+    with pytest.raises(SealUnavailable):
+        story.wake()
+
+    assert story.world.heads[story.key.key].quarantine is None
 
 
 def test_every_version_is_chained_to_the_one_before() -> None:
