@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from shared.domain.action import Arguments
 from shared.domain.canonical import digest
@@ -42,7 +42,10 @@ def read_answer(workflow: Workflow, name: str, answer: Arguments) -> Arguments:
     Raises:
         InvalidRequest: names the fields that are wrong; nothing was stored.
     """
-    form = workflow.answers.get(name)
+    return _in_form(workflow.answers.get(name), name, answer)
+
+
+def _in_form(form: type[BaseModel] | None, name: str, answer: Arguments) -> Arguments:
     if form is None:
         msg = f"{name} takes no answer"
         raise InvalidRequest(msg)
@@ -61,7 +64,8 @@ def child_ended(task: Checkpoint, child: Checkpoint, ground: Ground) -> Change:
     name = next(c.name for c in task.execution.children if c.task_id == child.task_id)
     if child.business.status is Status.COMPLETED and not task.execution.is_ending:
         try:
-            read_answer(ground.workflow, name, child.business.result)
+            expected = ground.workflow.children.get(name)
+            _in_form(expected.result if expected else None, name, child.business.result)
         except InvalidRequest as unusable:
             reason = f"{name} came to something else than was asked for: {unusable.message}"
             change = begin(task, because=reason, ground=ground)

@@ -162,8 +162,9 @@ def wait_of(task: Checkpoint, child: Checkpoint) -> PendingWait | None:
 
 
 def _permitted(step: StartChild, ground: Ground) -> Workflow:
-    workflow = ground.workflows.get(step.workflow)
-    if workflow is None or step.workflow not in ground.workflow.children:
-        msg = f"{ground.workflow.name} may not start a task of {step.workflow}"
+    child = ground.workflow.children.get(step.name)
+    workflow = None if child is None else ground.workflows.get(child.workflow)
+    if workflow is None:
+        msg = f"{ground.workflow.name} may start no child task {step.name}"
         raise InvalidRequest(msg)
     return workflow

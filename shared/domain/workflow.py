@@ -133,16 +133,23 @@ class AwaitInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartChild:
-    """Start a task of another workflow, for the same owner, and wait until it has ended.
+class Child:
+    """What a workflow may start as a task of its own: of which workflow, and the form of what that comes to."""
 
-    `name` says what for: a request has one child of a name, however often the step is asked for. The wait's name is
-    the fact's too: it happened if the child has completed. The child may last no longer than the wait.
+    workflow: str
+    result: type[BaseModel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartChild:
+    """Start one of the workflow's `children`, for the same owner, and wait until it has ended.
+
+    `name` says what for: a request has one live child of a name, however often the step is asked for. The wait's name
+    is the fact's too: it happened if the child has completed. The child may last no longer than the wait.
     """
 
     stage: str
     name: str
-    workflow: str
     request: Arguments
     wait: WaitRule
 
@@ -289,13 +296,12 @@ class Workflow:
     attributes: Callable[[Mapping[str, object]], Arguments] = field(default=dict)  # type: ignore[assignment]
     # What `attributes` always returns, with its type: what policies on starting, deciding and dispatching rely on.
     attribute_types: Mapping[str, AttributeType] = field(default_factory=dict)
-    # The typed form of the answer to each event or input wait, and of each child's result, by the wait's name, which is
-    # also the fact's.
+    # The typed form of the answer to each event or input wait, by the wait's name, which is also the fact's.
     answers: Mapping[str, type[BaseModel]] = field(default_factory=dict)
     # Who may answer each input wait.
     input_roles: Mapping[str, str] = field(default_factory=dict)
-    # The workflows whose tasks it may start.
-    children: frozenset[str] = frozenset()
+    # The tasks that it may start, by the name of the wait for each, which is also the fact's.
+    children: Mapping[str, Child] = field(default_factory=dict)
     # Model turns in all, over the whole life of a task: what a loop of proposals may cost before a person looks.
     turns_max: int = 500
     # The request field that carries outside words; it is stored as evidence and never enters the record.

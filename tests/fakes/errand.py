@@ -21,6 +21,7 @@ from shared.domain.workflow import (
     AskModel,
     AwaitEvent,
     AwaitInput,
+    Child,
     Compensate,
     Finish,
     PerformAction,
@@ -173,8 +174,10 @@ def an_errand(
         task_deadline=task_deadline,
         next_step=_next_step(things),
         judge=_judge(tools),
-        answers={thing.name: ErrandAnswer for thing in things if isinstance(thing, WaitFor | Delegate)},
-        children=frozenset(thing.to for thing in things if isinstance(thing, Delegate)),
+        answers={thing.name: ErrandAnswer for thing in things if isinstance(thing, WaitFor)},
+        children={
+            thing.name: Child(workflow=thing.to, result=ErrandAnswer) for thing in things if isinstance(thing, Delegate)
+        },
         input_roles={thing.name: "clerk" for thing in things if isinstance(thing, WaitFor) and thing.person},
     )
 
@@ -258,7 +261,7 @@ def _delegate(thing: Delegate, stage: str, view: TaskView) -> Step | None:
         return None
     if fact is None:
         record = view.request.model_dump()
-        return StartChild(stage=stage, name=thing.name, workflow=thing.to, request=record, wait=thing.ladder)
+        return StartChild(stage=stage, name=thing.name, request=record, wait=thing.ladder)
     if thing.needed and not fact.happened:
         return Compensate(stage="closed", status=Status.FAILED, outcome=f"{thing.name} did not complete")
     return None

@@ -12,7 +12,7 @@ from shared.domain.action import Arguments
 from shared.domain.proposal import Proposal
 from shared.domain.status import Status
 from shared.domain.wait import OnDeadline, Rung, WaitRule
-from shared.domain.workflow import AwaitEvent, Finish, Review, Stage, StartChild, Step, TaskView, Workflow
+from shared.domain.workflow import AwaitEvent, Child, Finish, Review, Stage, StartChild, Step, TaskView, Workflow
 from shared.workflows.goods_return.models import GoodsReceived, RefundOutcome, ReturnRequest
 
 _HERE: Final = Path(__file__).parent
@@ -66,7 +66,6 @@ def next_step(view: TaskView) -> Step:
         return StartChild(
             stage="refunding",
             name=REFUND,
-            workflow="refund",
             request=request.model_dump(exclude={"return_reference"}),
             wait=REFUND_WAIT,
         )
@@ -105,6 +104,6 @@ WORKFLOW: Final = Workflow(
     judge=judge,
     attributes=attributes,
     attribute_types={"amount_minor": int, "currency": str},
-    answers={GOODS: GoodsReceived, REFUND: RefundOutcome},
-    children=frozenset({"refund"}),
+    answers={GOODS: GoodsReceived},
+    children={REFUND: Child(workflow="refund", result=RefundOutcome)},
 )

@@ -92,7 +92,8 @@ def test_statuses_and_requests_are_the_codes_own(described: dict[str, Any]) -> N
     ]
     assert set(schemas["OnboardingEquipmentChosenAnswer"]["properties"]) == {"decision", "keyboard", "screen"}
     assert schemas["EventBody"]["properties"]["answer"]["anyOf"] == [
-        {"$ref": "#/components/schemas/OnboardingDocumentSignedEvent"}
+        {"$ref": "#/components/schemas/GoodsReturnGoodsReceivedEvent"},
+        {"$ref": "#/components/schemas/OnboardingDocumentSignedEvent"},
     ]
     assert set(schemas["OnboardingDocumentSignedEvent"]["properties"]) == {"document_reference", "signed_on"}
     for body in ("DecisionBody", "CancelBody", "AnswerBody", "CommandBody", "SettleBody", "ReleaseBody", "EventBody"):

@@ -15,7 +15,7 @@ from shared.domain.child import HEARD_IN_TIME
 from shared.domain.errors import ActionInFlight, NoChildTasks, NotAuthorised
 from shared.domain.records import Record
 from shared.domain.wait import OnDeadline, WaitRule
-from shared.domain.workflow import Finish, Review, StartChild, Step, TaskView, Workflow
+from shared.domain.workflow import Child, Finish, Review, StartChild, Step, TaskView, Workflow
 from shared.usecases.act_on_deadline import DeadlineFired, act_on_deadline
 from shared.usecases.engine import DeadlineDeps
 from tests.fakes.downstream import Downstream, Kind, Mishap
@@ -229,9 +229,11 @@ def test_an_owner_without_the_right_to_start_it_has_no_child_started() -> None:
 @pytest.mark.parametrize(
     ("spoil", "because"),
     [
-        (lambda w: replace(w, children=frozenset()), "errand may not start a task of sends"),
-        (lambda w: replace(w, children=frozenset({"elsewhere"})), "errand may not start a task of sends"),
-        (lambda w: replace(w, answers={}), "delegated takes no answer"),
+        (lambda w: replace(w, children={}), "errand may start no child task delegated"),
+        (
+            lambda w: replace(w, children={"delegated": Child(workflow="elsewhere", result=Anything)}),
+            "errand may start no child task delegated",
+        ),
         (lambda w: asking_for(w, {"subject": 7}), "subject"),
     ],
 )
@@ -270,7 +272,7 @@ def test_a_result_in_a_form_of_another_release_is_read_again_after_it() -> None:
     assert "came to something else" in story.task.business.because
 
     here = story.machine.workflows["errand"]
-    story.machine.workflows["errand"] = replace(here, answers={"delegated": Anything})
+    story.machine.workflows["errand"] = replace(here, children={"delegated": Child(workflow="sends", result=Anything)})
     retry(story)
     story.machine.settle()
 

@@ -100,7 +100,7 @@ def tools_can_be_undone_or_say_why_not(workflow: Workflow) -> list[str]:
 def tools_are_named_once(workflow: Workflow) -> list[str]:
     """A tool is found by its own name, and its fact is nobody else's."""
     faults = [f"{key} is called {tool.name}" for key, tool in workflow.tools.items() if key != tool.name]
-    facts = [tool.fact for tool in workflow.tools.values()] + list(workflow.answers)
+    facts = [tool.fact for tool in workflow.tools.values()] + list(workflow.answers) + list(workflow.children)
     faults += [f"fact {fact} is noted by two" for fact in sorted(set(facts)) if facts.count(fact) > 1]
     names = [workflow.name, *workflow.tools, *workflow.stages, *facts, *workflow.input_roles.values()]
     faults += [f"{name} is no name" for name in sorted(set(names)) if not _is_name(name)]
@@ -174,7 +174,7 @@ def waits_end_in_time(workflow: Workflow) -> list[str]:
             good_until = met.view.now + timedelta(seconds=met.step.rule.valid_for_seconds)
             if good_until < until:
                 faults.append("an approval runs out before its wait does")
-        if isinstance(met.step, AwaitEvent | AwaitInput | StartChild) and met.step.name not in workflow.answers:
+        if isinstance(met.step, AwaitEvent | AwaitInput) and met.step.name not in workflow.answers:
             faults.append(f"{name} takes no answer")
         if isinstance(met.step, AwaitInput) and met.step.name not in workflow.input_roles:
             faults.append(f"nobody may answer {name}")
@@ -184,24 +184,33 @@ def waits_end_in_time(workflow: Workflow) -> list[str]:
 
 
 def children_can_be_started(workflow: Workflow) -> list[str]:
-    """A child is of a declared workflow, asked for in its form, heard of in time, and never its own ancestor."""
+    """A child is of a known workflow, asked for in its form, heard of in time, and never its own ancestor."""
     workflows = {**discover(), workflow.name: workflow}
-    faults = [f"{name} is no workflow" for name in sorted(workflow.children - set(workflows))]
+    faults = [
+        f"{each.workflow} is no workflow" for each in workflow.children.values() if each.workflow not in workflows
+    ]
     if workflow.name in _descendants(workflow.name, workflows):
         faults.append("a task of it could start tasks like itself without end")
     for met in _steps(workflow):
         if not isinstance(met.step, StartChild):
             continue
-        if met.step.workflow not in workflow.children or met.step.workflow not in workflows:
-            faults.append(f"{met.step.workflow} is started and not declared")
+        child = workflow.children.get(met.step.name)
+        if child is None:
+            faults.append(f"{met.step.name} is started and not declared")
             continue
         if met.step.wait.deadline_at(met.view.now) - met.view.now < 2 * HEARD_IN_TIME:
             faults.append(f"{met.step.name} has no time to end in")
-        try:
-            workflows[met.step.workflow].read_request(met.step.request)
-        except EngineError as error:
-            faults.append(f"{met.step.name} is asked for in a form that is not its own: {error.message}")
+        faults += _asked_for_rightly(workflows.get(child.workflow), met.step)
     return _once(faults)
+
+
+def _asked_for_rightly(workflow: Workflow | None, step: StartChild) -> list[str]:
+    try:
+        if workflow is not None:
+            workflow.read_request(step.request)
+    except EngineError as error:
+        return [f"{step.name} is asked for in a form that is not its own: {error.message}"]
+    return []
 
 
 def _descendants(name: str, workflows: Mapping[str, Workflow]) -> set[str]:
@@ -209,7 +218,7 @@ def _descendants(name: str, workflows: Mapping[str, Workflow]) -> set[str]:
     frontier = [name]
     while frontier:
         here = workflows.get(frontier.pop())
-        fresh = (here.children if here else frozenset()) - found
+        fresh = {each.workflow for each in here.children.values()} - found if here else set()
         found |= fresh
         frontier += fresh
     return found
@@ -296,7 +305,8 @@ def _reachable(workflow: Workflow, start: str) -> set[str]:
 
 def _models(workflow: Workflow) -> list[tuple[type[BaseModel], list[dict[str, str | int | bool | None]]]]:
     arguments = [(tool.arguments, examples(tool.arguments)) for tool in workflow.tools.values()]
-    answers = [(answer, examples(answer)) for answer in workflow.answers.values()]
+    forms = [*workflow.answers.values(), *(child.result for child in workflow.children.values())]
+    answers = [(answer, examples(answer)) for answer in forms]
     return [(workflow.request, requests_of(workflow)), *arguments, *answers]
 
 

@@ -119,7 +119,7 @@ def _ends_of_child(workflow: Workflow, view: TaskView, step: StartChild) -> list
     ordinal = 1 + sum(fact.ordinal is not None for fact in view.facts)
     completed = [
         Fact(name=step.name, happened=True, ordinal=ordinal, settled_at=view.now, reference="tsk_1", values=values)
-        for values in _answers(workflow, step.name)
+        for values in (examples(workflow.children[step.name].result) if step.name in workflow.children else [])
     ]
     return [*completed, Fact(name=step.name, happened=False, ordinal=ordinal, settled_at=view.now, reference="tsk_1")]
 
