@@ -249,6 +249,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def _whole_request(connection: ssl.SSLSocket) -> bytes:
+    """Read until the body is there: whoever answers and hangs up before that resets what is still on its way."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n{}") and (more := connection.recv(65_536)):
+        received += more
+    return received
+
+
 class TlsServer:
     """Speaks TLS, notes what arrives in the clear, and then either answers or falls silent."""
 
@@ -273,7 +281,7 @@ class TlsServer:
         try:
             plain, _ = self._listener.accept()
             with plain, self._context.wrap_socket(plain, server_side=True) as connection:
-                self.received.append(connection.recv(65_536))
+                self.received.append(_whole_request(connection))
                 if self._reply is None:
                     self.done.wait(20)
                 else:
