@@ -127,7 +127,11 @@ def _set_right(armed: ArmTimer, on: _Delivery) -> None:
 
 @_deliver.register
 def _(message: DisarmTimer, on: _Delivery) -> None:
-    on.deps.timers.disarm(on.key, message.wait_id)
+    try:
+        on.deps.timers.disarm(on.key, message.wait_id)
+    except InvariantBroken as refused:
+        # Refused for good. When it goes off it finds its wait settled, and does nothing.
+        on.deps.alarm(f"the timer of {message.wait_id} of {on.key.task_id} stays: {refused.message}")
 
 
 @_deliver.register

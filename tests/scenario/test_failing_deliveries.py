@@ -254,6 +254,24 @@ def test_a_scheduler_that_refuses_leaves_no_wait_without_an_end(
     assert observer.refunds("ord-timer") == []
 
 
+def test_a_scheduler_that_refuses_keeps_no_decision_up(
+    operations: Operations, observer: Observer, mailbox: Mailbox
+) -> None:
+    """B15, B67: a timer that may not be removed holds up nothing; people are alarmed, and told how the task ended."""
+    request = {"amount_minor": 45_000, "currency": "EUR", "order_reference": "ord-stays"}
+    task_id = str(observer.start("clerk-1", "failing-removal", request).json()["task_id"])
+    observer.until_waiting(task_id, "Await approval")
+    [wait] = observer.task(task_id)["waits"]
+    with operations.denied("deliver", "scheduler:*"):
+        assert observer.decide("manager-7", task_id, observer.approval_id(task_id), version=1).status == 200
+        observer.until_status(task_id, "completed")
+        mailbox.until_told("has ended: completed", task_id)
+        operations.until(lambda: not operations.undelivered(task_id), "everything is delivered")
+
+    assert operations.logged("deliver", f"the timer of {wait['wait_id']} of {task_id} stays", "needs_attention")
+    assert len(observer.refunds("ord-stays")) == 1
+
+
 def test_a_stream_that_stands_still_loses_nothing(operations: Operations, observer: Observer, mailbox: Mailbox) -> None:
     """B05: a start and a decision are stored and wait in the outbox; when it flows again, each counts once."""
     with operations.stream(Enabled=False):

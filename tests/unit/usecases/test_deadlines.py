@@ -314,7 +314,7 @@ class Refusing:
         raise self._error
 
     def disarm(self, key: TaskKey, wait_id: str) -> None:
-        """Take a removal."""
+        raise self._error
 
 
 def deliver_deps(story: Story, timers: Refusing) -> DeliverDeps:
@@ -355,6 +355,35 @@ def test_a_refused_timer_alarms_and_keeps_nothing_else_up() -> None:
     story.machine.settle()
     at(story, EXPIRES + timedelta(minutes=15))
     assert sweep(recover_deps(story)).mended == 1
+
+
+def test_a_timer_that_may_not_be_removed_alarms_and_keeps_nothing_else_up() -> None:
+    """B15, B67: the decision is delivered and told all the same; the timer that stays goes off for nothing."""
+    story = waiting()
+    wait = wait_of(story)
+    story.click()
+    for row in story.world.undelivered():
+        deliver(row, deliver_deps(story, Refusing(InvariantBroken("AccessDeniedException"))))
+
+    assert story.world.undelivered() == ()
+    [sentence] = story.world.alarms
+    assert sentence == f"the timer of {wait.wait_id} of {story.key.task_id} stays: AccessDeniedException"
+    assert events(story, "approval.decided") == 1
+    assert fire(story, firing(wait)) is False
+    story.machine.settle()
+    assert story.status == "completed"
+
+
+def test_a_timer_that_cannot_be_removed_now_comes_again() -> None:
+    """B15: a throttled scheduler is no refusal: the row stays, and nobody is alarmed."""
+    story = waiting()
+    story.click()
+    [row] = story.world.undelivered()
+    with pytest.raises(Throttled):
+        deliver(row, deliver_deps(story, Refusing(Throttled("ThrottlingException"))))
+
+    assert story.world.undelivered() == (row,)
+    assert story.world.alarms == []
 
 
 def test_a_timer_that_cannot_be_set_now_comes_again() -> None:
