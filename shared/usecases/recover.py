@@ -5,13 +5,13 @@ from datetime import timedelta
 from typing import Final
 
 from shared.domain.checkpoint import WATCH_SHARDS
-from shared.domain.errors import EngineError, Redecide, TaskNotFound
+from shared.domain.errors import EngineError, Redecide, TaskNotFound, WaitSettled
 from shared.domain.identity import TaskKey
 from shared.domain.recovery import Finding, mend
 from shared.ports.executions import ExecutionState
 from shared.usecases.engine import RecoverDeps
 from shared.usecases.quarantine import quarantine_task
-from shared.usecases.stored_task import Untrusted, commit_change, ended_child, load_task
+from shared.usecases.stored_task import Loaded, Untrusted, commit_change, ended_child, load_task
 
 # The stream delivers within seconds and retries for an hour; a row this old has been given up by it or is stuck.
 OUTBOX_STALE_AFTER: Final = timedelta(minutes=5)
@@ -65,9 +65,24 @@ def recover_task(key: TaskKey, deps: RecoverDeps, *, run: int | None = None) -> 
         return False
     try:
         commit_change(change, deps.tasks, previous=loaded)
-    except Redecide:
-        # Somebody moved the task: it has a next event.
+    except Redecide as moved:
+        # Somebody moved the task, so it has a next event; or it says so and is wrong.
+        return isinstance(moved, WaitSettled) and _quarantined(loaded, moved, deps)
+    return True
+
+
+def _quarantined(loaded: Loaded, lost: WaitSettled, deps: RecoverDeps) -> bool:
+    """Quarantine a task whose open wait is not stored as open; a wait and its task move in one commit (B19).
+
+    Returns:
+        Whether it was; if the task has moved meanwhile, its wait was settled by that move.
+    """
+    key = loaded.task.key
+    stored = deps.tasks.records.load(key)
+    if stored is None or stored.head.version != loaded.task.version:
         return False
+    reason = f"a wait is not stored as open, although the record says that it is: {lost.message}"
+    quarantine_task(key, stored.head.version, reason, deps.tasks)
     return True
 
 

@@ -18,6 +18,7 @@ from shared.domain.errors import (
     LeaseHeld,
     RequestTooLarge,
     StaleVersion,
+    WaitSettled,
 )
 from shared.domain.identity import TaskKey
 from shared.domain.proposal import ObjectRef, Residue
@@ -91,7 +92,7 @@ def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
             directive = _ask(trigger, loaded, move, move.ask, situation, deps)
     except RequestTooLarge as large:
         directive = _outgrown(trigger, loaded, large, situation, deps)
-    except InvariantBroken as broken:
+    except (InvariantBroken, WaitSettled) as broken:
         return _contradicted(trigger, loaded, broken, deps)
     if directive.next is Next.AWAIT_EVENT:
         early = consume_early(loaded, tasks=deps.tasks, waits=deps.waits, inbox=deps.inbox, alarm=deps.alarm)
@@ -102,7 +103,7 @@ def _pass_gates(trigger: WakeUp, loaded: Loaded, deps: WakeDeps) -> Directive:
     return _counted(trigger, directive, moved=moved, now=situation.now)
 
 
-def _contradicted(trigger: WakeUp, loaded: Loaded, broken: InvariantBroken, deps: WakeDeps) -> Directive:
+def _contradicted(trigger: WakeUp, loaded: Loaded, broken: InvariantBroken | WaitSettled, deps: WakeDeps) -> Directive:
     """Something is stored that the record knows nothing of: somebody went on meanwhile, or the record was put back.
 
     A record that was put back, or that this code is wrong about, is quarantined: nothing more may run on it (B19).

@@ -122,6 +122,39 @@ def test_a_token_that_is_gone_is_loud_and_the_task_goes_on() -> None:
     assert len(story.refunds) == 1
 
 
+def test_a_wait_that_is_gone_with_its_execution_is_quarantined() -> None:
+    """R7, B19: nobody could move the task any more, so it is loud instead of left alone."""
+    story = Story()
+    story.start()
+    story.world.waits.clear()
+    lose_execution(story, ExecutionState.ABORTED)
+
+    assert recover_task(story.key, deps_of(story), run=1)
+
+    story.machine.settle()
+    assert story.status == "quarantined"
+    assert story.published[-1] == "task.quarantined"
+
+
+def test_a_wait_that_is_answered_while_the_sweep_ends_it_is_no_tampering() -> None:
+    """R8: somebody decides right before the sweep commits: the decision counts."""
+    story = Story()
+    story.start()
+    lose_execution(story, ExecutionState.ABORTED)
+    decided: list[str] = []
+
+    def decide_meanwhile(call: str) -> None:
+        if call == "task_records.commit" and not decided:
+            decided.append(call)
+            story.click()
+
+    story.calls.step_in = decide_meanwhile
+
+    assert not recover_task(story.key, deps_of(story), run=1)
+    assert decided
+    assert story.status == "ready"
+
+
 def test_an_answer_before_the_machine_has_come_alarms_nobody() -> None:
     """R2: whoever answers at once finds no token yet; `open_wait` will see the answer."""
     story = Story()

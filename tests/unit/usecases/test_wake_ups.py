@@ -273,3 +273,15 @@ def test_a_wait_that_ended_by_several_commits_is_read_as_well() -> None:
 
     assert story.task.version > before + 1
     ended(story)
+
+
+def test_an_overdue_wait_that_is_gone_is_quarantined() -> None:
+    """R7, B19: it can never be ended, so the machine would come back for ever; an operator is told instead."""
+    story = a_refund()
+    story.world.waits.clear()
+    story.world.clock.advance(timedelta(days=8))
+
+    assert story.wake().next == "needs_review"
+    story.machine.settle()
+
+    assert story.status == "quarantined"
