@@ -42,7 +42,8 @@ class RecoverFunction(Construct):
         self._machines: dict[str, str] = {}
         get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
         put, update = "dynamodb:PutItem", "dynamodb:UpdateItem"
-        tables["heads"].grant(self.function, *get, put)
+        # Marking a record that cannot be trusted updates the head it was found under.
+        tables["heads"].grant(self.function, *get, put, update)
         tables["heads"].grant_index(self.function, WATCH)
         tables["checkpoints"].grant(self.function, *get, put)
         tables["waits"].grant(self.function, put, update)

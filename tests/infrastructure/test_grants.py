@@ -142,7 +142,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "secrets webhook/*": {"secretsmanager:GetSecretValue"},
     },
     "recover": {
-        "table heads": READ | PUT,
+        "table heads": READ | PUT | UPDATE,
         "table heads, index watch": {"dynamodb:Query"},
         "table checkpoints": READ | PUT,
         "table waits": PUT | UPDATE,
