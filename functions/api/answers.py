@@ -161,6 +161,10 @@ class ApprovalPageAnswer(Answer):
     because: Annotated[str, Field(description="Why an approval is needed")]
     tool: Annotated[str, Field(description="The tool that will act")]
     arguments: Annotated[tuple[ShownFieldAnswer, ...], Field(description="Everything the tool will be told")]
+    facts: Annotated[
+        tuple[ShownFieldAnswer, ...],
+        Field(description="What systems of record said that the approval rests on; one that changes voids it"),
+    ]
     request_version: Annotated[int, Field(description="The version of the request that the approval is for")]
     current_request_version: Annotated[int, Field(description="The version of the request now")]
     evidence: Annotated[tuple[ShownEvidenceAnswer, ...], Field(description="Outside words the request came with")]

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from shared.domain.action import ActionSpec
+from shared.domain.action import ActionSpec, Arguments
 from shared.domain.canonical import Json, digest
 from shared.domain.errors import DecisionClosed, StaleApproval
 from shared.domain.identity import Name, PrincipalRef, Reference, TaskKey
@@ -62,6 +62,8 @@ class Basis(Record):
     evidence: str
     policy: str
     catalogue: str
+    # What systems of record said when it was asked for, as far as that is material: fact and field by value.
+    facts: Arguments = Field(default_factory=dict)
 
 
 class Approval(Record):
@@ -152,6 +154,7 @@ def approval_digest(key: TaskKey, workflow: str, spec: ActionSpec, basis: Basis,
         "evidence": basis.evidence,
         "policy": basis.policy,
         "catalogue": basis.catalogue,
+        "facts": dict(basis.facts),
         "rule": rule.model_dump(mode="json"),
     }
     return digest("approval", covered)

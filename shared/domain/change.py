@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from shared.domain.action import Action, ActionRow, ActionSpec, ActionStatus, EffectClass, Scalar
-from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus, Basis, approval_digest
+from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus, approval_digest
 from shared.domain.checkpoint import (
     BECAUSE_CHARACTERS_MAX,
     Attempts,
@@ -20,7 +20,7 @@ from shared.domain.checkpoint import (
     recent_with,
 )
 from shared.domain.events import detail_of, schema_version_of
-from shared.domain.evidence import EvidenceRef, evidence_digest
+from shared.domain.evidence import EvidenceRef
 from shared.domain.identity import operation_key
 from shared.domain.outbox import AnswerWait, ArmTimer, DisarmTimer, Message, PublishEvent, StartExecution
 from shared.domain.status import TERMINAL, Status, permit_status
@@ -242,12 +242,7 @@ def request_approval(
 ) -> tuple[Change, Approval]:
     """Make the approval object for one executable action, bound to everything consequential."""
     task = change.task
-    basis = Basis(
-        request_version=task.business.request_version,
-        evidence=evidence_digest(task.references.evidence),
-        policy=ground.stamps.policy,
-        catalogue=ground.stamps.catalogue,
-    )
+    basis = ground.workflow.basis_of(task, spec.tool)
     approval = Approval(
         approval_id=ground.new_id("apr"),
         spec=spec,

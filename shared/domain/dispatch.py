@@ -9,10 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.domain.action import Action, ActionSpec, Arguments
-from shared.domain.approval import Approval, Basis, approval_digest
+from shared.domain.approval import Approval, approval_digest
 from shared.domain.authority import Operation, Principal, Question, Resource, Ruling
 from shared.domain.checkpoint import Checkpoint
-from shared.domain.evidence import evidence_digest
 from shared.domain.workflow import Workflow
 
 
@@ -23,6 +22,7 @@ class Hindrance(StrEnum):
     DEADLINE = "deadline"
     OWNER = "owner"
     APPROVAL = "approval"
+    FACTS = "facts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,10 @@ def obstacle_to_sending(
     if action.approval_id is None:
         return None
     flaw = _used_approval_flaw(task, action, workflow, rights, now=now)
-    return None if flaw is None else Obstacle(kind=Hindrance.APPROVAL, reason=flaw)
+    if flaw is not None:
+        return Obstacle(kind=Hindrance.APPROVAL, reason=flaw)
+    stale = None if action.undoes else workflow.stale_reading(task, action.spec.tool, now=now)
+    return None if stale is None else Obstacle(kind=Hindrance.FACTS, reason=f"{stale} has to be read again")
 
 
 def approval_flaw(
@@ -85,13 +88,7 @@ def approval_flaw(
 
     Its term, its digest over everything in force, and every approver's right are judged, all of them as they are now.
     """
-    basis = Basis(
-        request_version=task.business.request_version,
-        evidence=evidence_digest(task.references.evidence),
-        policy=workflow.policy,
-        catalogue=workflow.catalogue,
-    )
-    expected = approval_digest(task.key, workflow.name, spec, basis, approval.rule)
+    expected = approval_digest(task.key, workflow.name, spec, workflow.basis_of(task, spec.tool), approval.rule)
     flaw = approval.flaw(expected_digest=expected, now=now)
     return flaw or _approver_flaw(task, approval, workflow, rights)
 

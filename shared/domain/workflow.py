@@ -1,6 +1,6 @@
 """What a workflow is: data and pure rules. The engine runs any of them and knows none by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -8,16 +8,22 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from shared.domain.action import Action, ActionSpec, Arguments, EffectClass, EffectRules
-from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus
+from shared.domain.action import Action, ActionSpec, Arguments, EffectClass, EffectRules, Scalar
+from shared.domain.approval import Approval, ApprovalRule, ApprovalStatus, Basis
 from shared.domain.canonical import canonical, short_digest
 from shared.domain.checkpoint import Checkpoint, Fact
 from shared.domain.errors import IllegalTransition, InvalidRequest
+from shared.domain.evidence import evidence_digest
 from shared.domain.proposal import Proposal
 from shared.domain.status import Status
 from shared.domain.wait import WaitRule
 
 AttributeType: TypeAlias = type[int] | type[str] | type[bool]
+
+
+def last_fact(facts: Sequence[Fact], name: str) -> Fact | None:
+    """The last fact of that name, whether it happened or definitely did not."""
+    return next((fact for fact in reversed(facts) if fact.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,10 @@ class Tool:
     by, and the provider's reference; `undo_approval` is set where people have to approve the undo too; or `undo` is
     None with the reason in `no_undo_because`. `kept_for` names tools whose effects rest on this one: while one of them
     stands, this one is not undone. `key_window` is how long the provider remembers an idempotency key.
+
+    What a read tells grows old while people think. `rests_on` names the reads that an approval of this tool rests on.
+    A read's `material` values are covered by such approvals, and one that has changed voids them; `fresh_for` is how
+    old the reading may be when the approved action leaves: an older one is read again first. The rest is immaterial.
     """
 
     name: str
@@ -51,6 +61,21 @@ class Tool:
     undo_approval: UndoApproval | None = None
     kept_for: tuple[str, ...] = ()
     no_undo_because: str | None = None
+    rests_on: tuple[str, ...] = ()
+    material: tuple[str, ...] = ()
+    fresh_for: timedelta | None = None
+
+    def is_fresh(self, facts: Sequence[Fact], *, now: datetime) -> bool:
+        """Whether the last reading is young enough for an approved action to rest on."""
+        fact = last_fact(facts, self.fact)
+        if self.fresh_for is None:
+            return True
+        return fact is not None and fact.settled_at is not None and now - fact.settled_at <= self.fresh_for
+
+    def told(self, facts: Sequence[Fact]) -> dict[str, Scalar]:
+        """The material values of the last reading, by fact and value; nothing before the first."""
+        fact = last_fact(facts, self.fact)
+        return {} if fact is None else {f"{fact.name}.{name}": fact.values.get(name) for name in self.material}
 
     @property
     def rules(self) -> EffectRules:
@@ -239,7 +264,11 @@ class TaskView:
 
     def fact(self, name: str) -> Fact | None:
         """The last fact of that name, whether it happened or definitely did not."""
-        return next((f for f in reversed(self.facts) if f.name == name), None)
+        return last_fact(self.facts, name)
+
+    def is_fresh(self, tool: Tool) -> bool:
+        """Whether what a read told is young enough for an approved action to rest on."""
+        return tool.is_fresh(self.facts, now=self.now)
 
     def happened(self, name: str) -> bool:
         """Whether that fact happened."""
@@ -332,6 +361,22 @@ class Workflow:
     def prompt(self) -> str:
         """The hash of the workflow's instructions."""
         return short_digest("prompt", dict(self.prompts))
+
+    def basis_of(self, task: Checkpoint, tool: str) -> Basis:
+        """What an approval of that tool rests on, if it is asked for or used now."""
+        readings = (self.tools[name] for name in self.tools[tool].rests_on)
+        return Basis(
+            request_version=task.business.request_version,
+            evidence=evidence_digest(task.references.evidence),
+            policy=self.policy,
+            catalogue=self.catalogue,
+            facts={name: value for reading in readings for name, value in reading.told(task.business.facts).items()},
+        )
+
+    def stale_reading(self, task: Checkpoint, tool: str, *, now: datetime) -> str | None:
+        """Name a fact that is missing, or too old for an approved action of that tool to rest on, or None."""
+        readings = (self.tools[name] for name in self.tools[tool].rests_on)
+        return next((reading.fact for reading in readings if not reading.is_fresh(task.business.facts, now=now)), None)
 
     def misfit(self, task: Checkpoint) -> str | None:
         """Say what of a stored task this release of the workflow no longer knows, or None if it can go on."""

@@ -54,6 +54,7 @@ class ApprovalPage:
     because: str
     tool: str
     arguments: tuple[ShownField, ...]
+    facts: tuple[ShownField, ...]
     request_version: int
     current_request_version: int
     evidence: tuple[ShownEvidence, ...]

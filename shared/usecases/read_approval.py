@@ -41,6 +41,7 @@ def read_approval(principal: Principal, task_id: str, approval_id: str, deps: Ap
         because=approval.rule.because,
         tool=approval.spec.tool,
         arguments=tuple(show_field(name, value) for name, value in sorted(approval.spec.arguments.items())),
+        facts=tuple(show_field(name, value) for name, value in sorted(approval.basis.facts.items())),
         request_version=approval.basis.request_version,
         current_request_version=task.business.request_version,
         evidence=evidence,

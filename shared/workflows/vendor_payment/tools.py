@@ -27,12 +27,18 @@ def _cancellation_of(payment: Action, _reference: str | None) -> Arguments:
     return {"payment_key": payment.operation, **payment.spec.arguments}
 
 
+# Approvals take days, and accounts are changed by fraud too: a record this old is read again before money leaves.
+VENDOR_RECORD_FRESH: Final = timedelta(minutes=15)
+
 READ_VENDOR: Final = Tool(
     name="read_vendor",
     description="Read a vendor from the vendor master.",
     arguments=VendorArguments,
     effect=EffectClass.READ,
     fact="vendor_read",
+    # Where the money goes, and whether anybody has made sure of it. A vendor may change its name as it likes.
+    material=("account_reference", "verified"),
+    fresh_for=VENDOR_RECORD_FRESH,
     no_undo_because="reading changes nothing",
 )
 
@@ -67,6 +73,7 @@ CREATE_PAYMENT: Final = Tool(
     arguments=PaymentArguments,
     effect=EffectClass.KEYED_WRITE,
     fact="payment_created",
+    rests_on=(READ_VENDOR.name,),
     can_look_up=True,
     key_window=KEY_WINDOW,
     undo="cancel_payment",

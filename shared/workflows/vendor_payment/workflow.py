@@ -35,8 +35,6 @@ from shared.workflows.vendor_payment.questions import (
 from shared.workflows.vendor_payment.tools import CREATE_PAYMENT, NOTIFY_VENDOR, READ_VENDOR, RESERVE_BUDGET, TOOLS
 
 _HERE: Final = Path(__file__).parent
-# Approvals take days, and accounts are changed by fraud too: a record this old is read again before money leaves.
-VENDOR_RECORD_FRESH: Final = timedelta(minutes=15)
 
 STAGES: Final[Mapping[str, Stage]] = {
     "received": Stage(next=frozenset({"checking", "needs_review"})),
@@ -137,8 +135,7 @@ def _approve_and_reserve(view: TaskView) -> Step:
 
 def _pay(view: TaskView) -> Step:
     """Pay what was approved if the vendor master still says the same; give the budget back if it does not."""
-    vendor = view.fact(READ_VENDOR.fact)
-    if vendor is None or vendor.settled_at is None or view.now - vendor.settled_at > VENDOR_RECORD_FRESH:
+    if not view.is_fresh(READ_VENDOR):
         return _read_vendor(view, stage="paying")
     payment = payment_of_record(view)
     if payment is None:

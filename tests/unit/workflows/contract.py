@@ -1,6 +1,7 @@
 """What every workflow has to keep, so that the engine can run it: each check answers with what is wrong."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -239,6 +240,33 @@ def what_cannot_be_undone_is_approved(workflow: Workflow) -> list[str]:
     return _once(faults)
 
 
+def approved_actions_rest_on_fresh_facts(workflow: Workflow) -> list[str]:
+    """Approvals rest on readings, and one that has grown old is read again before the action is asked for."""
+    faults = []
+    for tool in workflow.tools.values():
+        readings = [workflow.tools.get(name) for name in tool.rests_on]
+        if any(reading is None or reading.effect is not EffectClass.READ for reading in readings):
+            faults.append(f"{tool.name} rests on something that is no reading")
+        if (tool.material or tool.fresh_for) and tool.effect is not EffectClass.READ:
+            faults.append(f"{tool.name} is no reading and tells nothing that could grow old")
+    for met in _steps(workflow):
+        if not isinstance(met.step, PerformAction) or met.step.approval is None:
+            continue
+        for name in workflow.tools[met.step.action.tool].rests_on:
+            reading = workflow.tools.get(name)
+            faults += [] if reading is None else _asked_for_on_old_facts(workflow, met, reading)
+    return _once(faults)
+
+
+def _asked_for_on_old_facts(workflow: Workflow, met: Met, reading: Tool) -> list[str]:
+    if reading.fresh_for is None:
+        return []
+    step = workflow.next_step(replace(met.view, now=met.view.now + reading.fresh_for + timedelta(seconds=1)))
+    if not isinstance(step, PerformAction) or reading.name not in workflow.tools[step.action.tool].rests_on:
+        return []
+    return [f"{step.action.tool} would be asked for on what {reading.name} told long ago"]
+
+
 CHECKS: Final[tuple[Check, ...]] = (
     stages_can_be_reached,
     stages_lead_to_an_end,
@@ -253,6 +281,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     waits_end_in_time,
     children_can_be_started,
     what_cannot_be_undone_is_approved,
+    approved_actions_rest_on_fresh_facts,
 )
 
 

@@ -261,6 +261,18 @@ BROKEN: list[tuple[Check, str, Workflow]] = [
         replace(always(performed), tools={**SOUND.tools, "send_parcel": IRREVERSIBLE}),
     ),
     (contract.what_cannot_be_undone_is_approved, "the approval of another action", of_another_action(SOUND)),
+    (contract.approved_actions_rest_on_fresh_facts, "could grow old", tool(fresh_for=timedelta(minutes=1))),
+    (contract.approved_actions_rest_on_fresh_facts, "could grow old", tool(material=("weight",))),
+    (contract.approved_actions_rest_on_fresh_facts, "rests on something", tool(rests_on=("book_hold",))),
+    (contract.approved_actions_rest_on_fresh_facts, "rests on something", tool(rests_on=("gone",))),
+    (
+        contract.approved_actions_rest_on_fresh_facts,
+        "send_parcel would be asked for on what look told long ago",
+        an_errand(
+            Do(tool=replace(a_tool("look", effect=EffectClass.READ), fresh_for=timedelta(minutes=1))),
+            Do(tool=replace(PARCEL, rests_on=("look",)), rule=a_rule()),
+        ),
+    ),
 ]
 
 

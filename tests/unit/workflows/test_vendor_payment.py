@@ -18,7 +18,7 @@ from shared.domain.proposal import Residue
 from shared.domain.window import Window
 from shared.ports.authoriser import Authoriser
 from shared.workflows.registry import discover
-from shared.workflows.vendor_payment.workflow import VENDOR_RECORD_FRESH
+from shared.workflows.vendor_payment.tools import VENDOR_RECORD_FRESH
 from tests.fakes.downstream import Downstream, Kind, Mishap
 from tests.fakes.model import proposes
 from tests.fakes.story import CLERK, INTERN, ISSUER, STRANGER, Story
