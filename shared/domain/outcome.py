@@ -1,5 +1,6 @@
 """What the ledger says about the open action, and what that means for its task (gate 5 and the last of gate 7)."""
 
+from datetime import datetime
 from typing import Final
 
 from shared.domain.action import (
@@ -88,12 +89,22 @@ def _withheld(s: Situation, action: Action, obstacle: Obstacle) -> Move:
 
 def _send(s: Situation, row: ActionRow) -> Move:
     """Nothing was sent yet: send it, after a pause that grows with every try."""
-    directive = directive_for(s.task, now=s.now)
     if row.attempts > 0 and row.settled_at is not None:
         not_before = row.settled_at + retry_pause(row.attempts)
         if s.now < not_before:
-            return Move(gate=5, reason=row.reason, directive=until(directive, not_before, row.reason))
-    return Move(gate=5, reason="the action is due", directive=directive)
+            return _paused(s, row, not_before)
+    return Move(gate=5, reason="the action is due", directive=directive_for(s.task, now=s.now))
+
+
+def _paused(s: Situation, row: ActionRow, not_before: datetime) -> Move:
+    """Wait for the next try. A task that was on its way says so, so that the queue shows who waits for what."""
+    change, task = None, s.task
+    if task.business.status is Status.READY:
+        change = begin(task, because=Reason(says=f"{row.tool} could not be sent", quotes=row.reason), ground=s.ground)
+        change = move_to(change, status=Status.WAITING_RETRY, stage=task.business.stage, ground=s.ground)
+        task = change.task
+    directive = until(directive_for(task, now=s.now), not_before, row.reason)
+    return Move(gate=5, reason=row.reason, directive=directive, change=change)
 
 
 def _reconcile(s: Situation, action: Action, row: ActionRow, reason: str) -> Move:

@@ -342,3 +342,33 @@ def test_a_waiting_task_holds_no_worker() -> None:
     assert execution.token in story.world.machines.waiting
     assert story.world.leases == {}
     assert story.machine._next_instant(patience=True) is None
+
+
+def test_a_task_that_waits_for_its_next_try_says_so() -> None:
+    """B63, O1: what could not be sent is tried again after a pause; the queue shows it as `waiting_retry` until then."""
+    story = Story()
+    story.start()
+    story.bank.mishaps.append(Mishap.NOT_SENT)
+    story.click()
+    story.machine.settle(patience=False)
+
+    assert (story.status, story.states[-1]) == ("waiting_retry", "await_retry")
+    assert story.task.business.because == "issue_refund could not be sent: the request never left us"
+    assert (story.refunds, story.bank.requests) == ([], [])
+
+    story.machine.settle()
+
+    assert (story.status, len(story.refunds)) == ("completed", 1)
+
+
+def test_a_task_that_waits_for_its_next_try_can_be_stopped() -> None:
+    """I4: nothing has left, so nothing has to be found out."""
+    story = Story()
+    story.start()
+    story.bank.mishaps.append(Mishap.NOT_SENT)
+    story.click()
+    story.machine.settle(patience=False)
+
+    story.cancel()
+
+    assert (story.status, story.bank.requests) == ("canceled", [])
