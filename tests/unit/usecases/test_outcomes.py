@@ -345,7 +345,7 @@ def test_a_waiting_task_holds_no_worker() -> None:
 
 
 def test_a_task_that_waits_for_its_next_try_says_so() -> None:
-    """B63, O1: what could not be sent is tried again after a pause; the queue shows it as `waiting_retry` until then."""
+    """B63, O1: what could not be sent is tried again after a pause; the queue shows `waiting_retry` until then."""
     story = Story()
     story.start()
     story.bank.mishaps.append(Mishap.NOT_SENT)
