@@ -73,6 +73,7 @@ def bench(deployed: Instance, observer: Observer) -> Iterator[Bench]:
     # What it would put right elsewhere is nothing that these tests have moved.
     deployed.aws.client("events").disable_rule(Name="holdfast-local-sweep")
     yield made
+    made.tidy()
     deployed.aws.client("events").enable_rule(Name="holdfast-local-sweep")
     made.session.close()
     client.delete_secret(SecretId=SECRET_NAME, ForceDeleteWithoutRecovery=True)

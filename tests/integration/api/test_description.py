@@ -84,6 +84,7 @@ def test_statuses_and_requests_are_the_codes_own(described: dict[str, Any]) -> N
 
     assert schemas["Status"]["enum"] == [str(status) for status in Status]
     assert set(schemas["RefundRequest"]["properties"]) == {*REFUND, "note"}
+    assert schemas["RefundRequest"]["properties"]["note"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
     assert schemas["StartTaskBody"]["properties"]["request"]["anyOf"] == [
         {"$ref": f"#/components/schemas/{workflow.title().replace('_', '')}Request"} for workflow in sorted(discover())
     ]
@@ -136,3 +137,12 @@ def test_answers_are_as_described(api: Api, described: dict[str, Any]) -> None:
             jsonschema_rs.validate(schema_of(described, name), value)
     with pytest.raises(jsonschema_rs.ValidationError):
         jsonschema_rs.validate(schema_of(described, "TaskAnswer"), {**task, "version": "1"})
+
+
+def test_outside_words_may_be_null_as_described(api: Api) -> None:
+    """B31: null says the same as leaving them out, so it is the same request; another type is refused."""
+    silent, again = api.started(note=None), api.start()
+
+    assert (again.status, again.json["task_id"]) == (200, silent["task_id"])
+    others: tuple[object, ...] = (1, True, {}, ["words"])
+    assert [api.start(key="another", note=other).status for other in others] == [400] * 4
