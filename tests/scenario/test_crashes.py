@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -20,6 +21,7 @@ from local.walkthrough import Observer
 from local.walkthrough.observer import PATIENCE_SECONDS, OutOfPatience
 from tests.scenario.conftest import SUMMARY
 from tests.scenario.power_cut import Workers, held
+from tests.scenario.stored import open_earlier, rows, timer_of, version
 
 KILLED = "Runtime.ExitError"
 # Below the limit nobody is asked; above it a manager is.
@@ -73,19 +75,12 @@ class Stage:
         return self.observer.decide("manager-7", task_id, self.observer.approval_id(task_id), version=1)
 
     def rows(self, kind: str, task_id: str) -> list[dict[str, Any]]:
-        """What a table holds of a task, read consistently."""
-        client = self.deployed.aws.client("dynamodb")
-        found = client.query(
-            TableName=f"holdfast-local-{kind}",
-            KeyConditionExpression="task = :task",
-            ExpressionAttributeValues={":task": {"S": f"acme#{task_id}"}},
-            ConsistentRead=True,
-        )
-        return list(found["Items"])
+        """What a table holds of a task."""
+        return rows(self.deployed, kind, task_id)
 
     def version(self, task_id: str) -> int:
-        """The version of the task's head."""
-        return int(self.rows("heads", task_id)[0]["version"]["N"])
+        """How far the task's record has come."""
+        return version(self.deployed, task_id)
 
     def effect_is(self, task_id: str, *statuses: str) -> bool:
         """Whether the ledger has a row of the task in one of these statuses."""
@@ -370,6 +365,31 @@ def _require_no_answer(posting: "Future[Answer]") -> None:
         raise Missed(msg)
 
 
+@crash("deadline, after it acted on the rung")
+def _(on: Stage) -> Cut:
+    order = on.order()
+    task_id = on.waiting(order)
+    [wait] = on.observer.task(task_id)["waits"]
+    timer = json.loads(timer_of(on.deployed, wait["wait_id"]))
+    assert on.call("deadline", timer).result(timeout=PATIENCE_SECONDS) == {"acted": False}
+    open_earlier(on.deployed, task_id, timedelta(days=1, minutes=1))
+    with held(on.deployed, "deadline") as workers:
+        calling = on.call("deadline", timer)
+        workers.run_until(lambda: on.version(task_id) > 1, "the reminder is in the record")
+        killed = len(workers.kill())
+    _require_broken(calling)
+    # The scheduler tries again.
+    assert on.call("deadline", timer).result(timeout=PATIENCE_SECONDS) == {"acted": False}
+    return Cut(task_id=task_id, order=order, killed=killed)
+
+
+def _require_broken(calling: "Future[dict[str, Any]]") -> None:
+    told = calling.result(timeout=RECOVERY_SECONDS)
+    if told.get("errorType") != KILLED:
+        msg = f"it answered {told}"
+        raise Missed(msg)
+
+
 @crash("recover, after it gave the task its next execution")
 def _(on: Stage) -> Cut:
     order = on.order()
@@ -391,10 +411,7 @@ def _(on: Stage) -> Cut:
         machines.stop_execution(executionArn=arn)
         workers.run_until(lambda: on.version(task_id) > 1, "the next execution is in the record")
         killed = len(workers.kill())
-    told = calling.result(timeout=RECOVERY_SECONDS)
-    if told.get("errorType") != KILLED:
-        msg = f"it answered {told}"
-        raise Missed(msg)
+    _require_broken(calling)
     return Cut(task_id=task_id, order=order, killed=killed, review="an operator aborted the execution")
 
 
@@ -480,5 +497,5 @@ def test_so_many_workers_were_killed(played: Played, request: pytest.FixtureRequ
     summary = f"workers killed in a call: {killed}, in {len(played.cuts)} crashes; moments missed: {played.missed}"
     request.config.stash[SUMMARY].append(summary)
 
-    assert len(played.cuts) == len(PLAYS) >= 15
+    assert len(played.cuts) == len(PLAYS) >= 16
     assert killed >= len(PLAYS)

@@ -19,7 +19,7 @@ CLAIMS = {
 
 @pytest.mark.parametrize("scene", list(CLAIMS))
 def test_the_scene_is_as_expected(lab: Story, scene: str) -> None:
-    """L1, L2, L3, L4, L5, L6, L7, L8: what the deployed system shows is what the lab promises."""
+    """L1, L2, L3, L4, L5, L6, L7, L8, R3: what the deployed system shows is what the lab promises."""
     checks = lab.checks[scene]
 
     assert checks, f"{CLAIMS[scene]}: nothing was checked"
