@@ -210,7 +210,9 @@ def timer_of(wait: Wait) -> ArmTimer:
 def climb(change: Change, wait: Wait) -> Change:
     """Move an open wait one rung up its ladder and set its timer to the next."""
     higher = wait.model_copy(update={"rung": wait.rung + 1})
-    return replace(change, climbed=(*change.climbed, higher), messages=(*change.messages, timer_of(higher)))
+    waits = tuple(higher.pending() if w.wait_id == wait.wait_id else w for w in change.task.execution.waits)
+    moved = set_execution(change, waits=waits)
+    return replace(moved, climbed=(*change.climbed, higher), messages=(*change.messages, timer_of(higher)))
 
 
 def settle_waits(change: Change, status: WaitStatus, *, only: str | None = None, but: WaitKind | None = None) -> Change:

@@ -292,11 +292,11 @@ def watch_shard(task_id: str) -> str:
 def _check_at(checkpoint: Checkpoint) -> datetime:
     """When the sweep has to look whether the task still has a next event.
 
-    A waiting task has one until its deadline. Any other must move within the check-up time; its instant is rounded up
-    to whole check-ups, so that a task on its way does not rewrite the index at every step.
+    A waiting task has one until its wait's next rung. Any other must move within the check-up time; its instant is
+    rounded up to whole check-ups, so that a task on its way does not rewrite the index at every step.
     """
     if checkpoint.execution.waits:
-        return min(w.deadline_at for w in checkpoint.execution.waits)
+        return min(w.acts_at for w in checkpoint.execution.waits)
     whole = checkpoint.updated_at.timestamp() // CHECK_UP.total_seconds()
     return datetime.fromtimestamp((whole + 2) * CHECK_UP.total_seconds(), tz=UTC)
 

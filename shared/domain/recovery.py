@@ -10,10 +10,11 @@ from shared.domain.answer import child_ended
 from shared.domain.change import Change, Ground, begin, count_attempts, publish, set_execution, start_run
 from shared.domain.checkpoint import Checkpoint
 from shared.domain.child import wait_of
-from shared.domain.deadline import end_wait
+from shared.domain.deadline import act_on_rung, end_wait
 from shared.domain.directive import unsettled_action
 from shared.domain.status import Status
 from shared.domain.steps import plan, take
+from shared.domain.wait import Wait
 
 # Two executions dying in a row is bad luck; a third says that the task itself kills them.
 RESTARTS_MAX: Final = 3
@@ -27,10 +28,18 @@ class Finding:
     aborted_by_operator: bool
 
 
-def mend(task: Checkpoint, ground: Ground, finding: Finding, ended: Checkpoint | None = None) -> Change | None:
+def mend(
+    task: Checkpoint,
+    ground: Ground,
+    finding: Finding,
+    *,
+    wait: Wait | None = None,
+    ended: Checkpoint | None = None,
+) -> Change | None:
     """Return the change that gives a live task a next event again, or None if it has one or is beyond mending here.
 
     Args:
+        wait: the stored row of the task's open wait, if it could be read.
         ended: a child task that has ended and whose end the task does not know of yet.
     """
     if task.closed:
@@ -38,7 +47,7 @@ def mend(task: Checkpoint, ground: Ground, finding: Finding, ended: Checkpoint |
     if finding.running and ended is not None and wait_of(task, ended) is not None:
         return child_ended(task, ended, ground)
     if finding.running:
-        return _overdue(task, ground)
+        return _overdue(task, wait, ground)
     if finding.aborted_by_operator:
         return _restart(task, ground, "an operator aborted the execution", hold=True)
     if task.attempts.restarts > RESTARTS_MAX:
@@ -48,11 +57,14 @@ def mend(task: Checkpoint, ground: Ground, finding: Finding, ended: Checkpoint |
     return _restart(task, ground, f"the execution ended under a live task ({died} in a row)", hold=died > RESTARTS_MAX)
 
 
-def _overdue(task: Checkpoint, ground: Ground) -> Change | None:
-    waits = task.execution.waits
-    if not waits or ground.now < waits[0].deadline_at:
+def _overdue(task: Checkpoint, wait: Wait | None, ground: Ground) -> Change | None:
+    """Act on the rung whose time has come; the record alone is enough to end a wait whose row is lost."""
+    pending = next(iter(task.execution.waits), None)
+    if pending is None or ground.now < pending.acts_at:
         return None
-    return end_wait(task, waits[0], ground)
+    if ground.now >= pending.deadline_at:
+        return end_wait(task, pending, ground)
+    return None if wait is None else act_on_rung(task, wait, ground)
 
 
 def _restart(task: Checkpoint, ground: Ground, because: str, *, hold: bool) -> Change:

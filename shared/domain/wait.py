@@ -110,6 +110,8 @@ class PendingWait(Record):
     name: Name
     correlation_id: Reference
     request_version: int
+    # When its next rung acts: the sweep looks after a rung whose timer was lost.
+    acts_at: Instant
     deadline_at: Instant
     ends_by: OnDeadline
 
@@ -154,6 +156,7 @@ class Wait(Record):
             name=self.name,
             correlation_id=self.correlation_id,
             request_version=self.request_version,
+            acts_at=self.next_rung_at,
             deadline_at=self.deadline_at,
             ends_by=self.rule.ladder[-1].do,
         )

@@ -208,12 +208,14 @@ def recover() -> RecoverDeps:
     """Wire `recover`."""
     from shared.adapters.aws import dynamodb, stepfunctions
     from shared.adapters.dynamodb.outbox import DynamoOutbox
+    from shared.adapters.dynamodb.wait_store import DynamoWaitStore
     from shared.adapters.stepfunctions.executions import StepFunctionsExecutions
     from shared.runtime.settings import RecoverSettings
 
     settings = RecoverSettings.read()
     return RecoverDeps(
         tasks=_records(_commit_tables(settings), settings.seal_key_id),
+        waits=DynamoWaitStore(dynamodb(), settings.waits_table),
         executions=StepFunctionsExecutions(stepfunctions(), settings.state_machine_arns),
         outbox=DynamoOutbox(dynamodb(), settings.outbox_table),
     )

@@ -121,6 +121,7 @@ class RecoverDeps:
     """What finding and mending stranded tasks needs."""
 
     tasks: Records
+    waits: WaitStore
     executions: Executions
     outbox: Outbox
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from shared.domain.checkpoint import WATCH_SHARDS
+from shared.domain.checkpoint import WATCH_SHARDS, Checkpoint
 from shared.domain.errors import EngineError, Redecide, TaskNotFound, WaitSettled
 from shared.domain.identity import TaskKey
 from shared.domain.recovery import Finding, mend
+from shared.domain.wait import Wait
 from shared.ports.executions import ExecutionState
 from shared.usecases.engine import RecoverDeps
 from shared.usecases.quarantine import quarantine_task
@@ -60,7 +61,7 @@ def recover_task(key: TaskKey, deps: RecoverDeps, *, run: int | None = None) -> 
     state = deps.executions.state(key, workflow=workflow.name, run=task.execution.run)
     ground = deps.tasks.ground(workflow, task.stamps)
     finding = Finding(running=state is ExecutionState.RUNNING, aborted_by_operator=state is ExecutionState.ABORTED)
-    change = mend(task, ground, finding, ended_child(task, deps.tasks))
+    change = mend(task, ground, finding, wait=_open_wait(task, deps), ended=ended_child(task, deps.tasks))
     if change is None:
         return False
     try:
@@ -84,6 +85,11 @@ def _quarantined(loaded: Loaded, lost: WaitSettled, deps: RecoverDeps) -> bool:
     reason = f"a wait is not stored as open, although the record says that it is: {lost.message}"
     quarantine_task(key, stored.head.version, reason, deps.tasks)
     return True
+
+
+def _open_wait(task: Checkpoint, deps: RecoverDeps) -> Wait | None:
+    waits = task.execution.waits
+    return deps.waits.get(task.security.tenant, waits[0].correlation_id) if waits else None
 
 
 def sweep(deps: RecoverDeps) -> Swept:

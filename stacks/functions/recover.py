@@ -46,7 +46,7 @@ class RecoverFunction(Construct):
         tables["heads"].grant(self.function, *get, put, update)
         tables["heads"].grant_index(self.function, WATCH)
         tables["checkpoints"].grant(self.function, *get, put)
-        tables["waits"].grant(self.function, put, update)
+        tables["waits"].grant(self.function, "dynamodb:GetItem", put, update)
         tables["actions"].grant(self.function, put)
         tables["outbox"].grant(self.function, "dynamodb:Scan", put, update)
         data.seal_key.grant(self.function, "kms:GenerateMac", "kms:VerifyMac")

@@ -106,4 +106,4 @@ class TendedMachine(Machine):
 
     def _recover_deps(self) -> RecoverDeps:
         p = self.process()
-        return RecoverDeps(tasks=self.records(p), executions=p.executions, outbox=p.outbox)
+        return RecoverDeps(tasks=self.records(p), waits=p.waits, executions=p.executions, outbox=p.outbox)

@@ -145,7 +145,7 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table heads": READ | PUT | UPDATE,
         "table heads, index watch": {"dynamodb:Query"},
         "table checkpoints": READ | PUT,
-        "table waits": PUT | UPDATE,
+        "table waits": GET | PUT | UPDATE,
         "table actions": PUT,
         "table outbox": PUT | UPDATE | {"dynamodb:Scan"},
         "data key through dynamodb": KEY_TO_WRITE,

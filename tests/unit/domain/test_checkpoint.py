@@ -163,12 +163,14 @@ def test_a_closed_task_is_due_for_nothing(status: Status) -> None:
     assert not {"due_at", "watch", "check_at"} & set(head_columns(a_checkpoint(status=status)))
 
 
-def test_a_waiting_task_is_looked_at_when_its_wait_is_over() -> None:
-    """A legitimate three-day wait is left alone until its deadline."""
-    wait = a_wait()
+@pytest.mark.parametrize("rung", [0, 1])
+def test_a_waiting_task_is_looked_at_when_its_next_rung_is_due(rung: int) -> None:
+    """A legitimate three-day wait is left alone until its reminder, and after that until its deadline."""
+    wait = a_wait().model_copy(update={"rung": rung})
     task = with_execution(a_checkpoint(status=Status.WAITING_APPROVAL), waits=(wait.pending(),))
 
-    assert head_columns(task)["check_at"] == format_instant(wait.deadline_at)
+    assert head_columns(task)["check_at"] == format_instant(wait.next_rung_at)
+    assert (wait.next_rung_at == wait.deadline_at) is (rung == 1)
 
 
 def test_a_task_on_its_way_is_looked_at_soon() -> None:

@@ -110,6 +110,7 @@ waits = st.builds(
     name=st.just("answer"),
     correlation_id=ids,
     request_version=small,
+    acts_at=instants,
     deadline_at=instants,
     ends_by=st.sampled_from(OnDeadline),
 )

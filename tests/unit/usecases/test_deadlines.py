@@ -274,7 +274,7 @@ def test_the_deadline_and_a_late_click_have_one_winner(place: int) -> None:
 def recover_deps(story: Story) -> RecoverDeps:
     """Wire the sweep in a fresh process."""
     p = story.machine.process()
-    return RecoverDeps(tasks=story.machine.records(p), executions=p.executions, outbox=p.outbox)
+    return RecoverDeps(tasks=story.machine.records(p), waits=p.waits, executions=p.executions, outbox=p.outbox)
 
 
 @pytest.mark.parametrize("outage", [timedelta(), timedelta(days=2)])
@@ -302,6 +302,25 @@ def test_a_lost_timer_leaves_no_wait_without_an_end() -> None:
     assert fire(story, fired) is False
     story.machine.settle()
     assert story.status == "expired"
+
+
+def test_a_lost_timer_loses_no_reminder_either() -> None:
+    """B60, B67: the sweep acts on every rung whose time has come, once, and sets the timer of the next."""
+    story = waiting()
+    fired = firing(wait_of(story))
+    story.world.timers.clear()
+
+    for passed, event in ((REMINDS, "wait.reminded"), (ESCALATES, "task.escalated")):
+        assert sweep(recover_deps(story)).looked_at == 0
+        at(story, passed + timedelta(minutes=5))
+        assert sweep(recover_deps(story)).mended == 1
+        assert sweep(recover_deps(story)).mended == 0
+        story.machine.settle()
+        assert events(story, event) == 1
+
+    assert fire(story, fired) is False
+    (armed,) = (timer for _, timer in story.world.timers.values())
+    assert (armed.rung, armed.at) == (2, wait_of(story).deadline_at)
 
 
 class Refusing:

@@ -18,7 +18,7 @@ DEAD = [ExecutionState.FAILED, ExecutionState.TIMED_OUT, ExecutionState.ABORTED]
 def deps_of(story: Story) -> RecoverDeps:
     """Wire the sweep in a fresh process."""
     p = story.machine.process()
-    return RecoverDeps(tasks=story.machine.records(p), executions=p.executions, outbox=p.outbox)
+    return RecoverDeps(tasks=story.machine.records(p), waits=p.waits, executions=p.executions, outbox=p.outbox)
 
 
 def lose_execution(story: Story, state: ExecutionState) -> None:
