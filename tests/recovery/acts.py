@@ -7,6 +7,7 @@ from datetime import timedelta
 from shared.domain.action import Scalar
 from shared.domain.answer import SignedEvent
 from shared.domain.approval import Approval, ApprovalStatus, DecisionWord
+from shared.domain.checkpoint import Checkpoint
 from shared.domain.identity import PrincipalRef
 from shared.domain.wait import PendingWait, WaitKind
 from shared.usecases.amend_task import AmendTask, amend_task
@@ -43,9 +44,10 @@ class Decides(Asks):
         return f"{self.word} by {self.by.subject}"
 
     def request(self, scene: Scene) -> Request | None:
-        task, approval = scene.task, open_approval(scene)
-        if task is None or approval is None:
+        found = open_approval(scene)
+        if found is None:
             return None
+        task, approval = found
         version = task.business.request_version
 
         def decide() -> object:
@@ -260,7 +262,7 @@ def open_wait(scene: Scene, kind: WaitKind) -> PendingWait | None:
     return next((w for w in waits if w.kind is kind), None)
 
 
-def open_approval(scene: Scene) -> Approval | None:
-    """The approval that a person would find open now."""
-    approvals = scene.task.security.approvals if scene.task else ()
-    return next((a for a in approvals if a.status is ApprovalStatus.OPEN), None)
+def open_approval(scene: Scene) -> tuple[Checkpoint, Approval] | None:
+    """The approval that a person would find open now, of the story's task or of a child task, and whose it is."""
+    found = ((task, approval) for task in scene.tasks() for approval in task.security.approvals)
+    return next((each for each in found if each[1].status is ApprovalStatus.OPEN), None)
