@@ -119,7 +119,7 @@ class DeliverFunction(Construct):
             attention("deliver", period=ALARM_PERIOD),
             at_least=1,
             because=(
-                "A timer was refused for good: reminders of that wait will not come, and the sweep ends it; or an "
+                "A timer was refused for good: that wait goes by the sweep alone, some minutes late; or an "
                 "answered wait had no token. Deliver's log says which wait and why."
             ),
         )
