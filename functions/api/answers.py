@@ -65,6 +65,14 @@ class FactAnswer(Answer):
     values: Annotated[dict[str, Scalar], Field(description="What the outside system said about it")]
 
 
+class ChildAnswer(Answer):
+    """A task that this one has started."""
+
+    task_id: Annotated[str, Field(description="Identifies the child task")]
+    name: Annotated[str, Field(description="What it was started for; also the name of the wait and of the fact")]
+    status: Annotated[str | None, Field(description="How it ended; null until that is known here")]
+
+
 class TaskAnswer(Answer):
     """A task as it is stored now."""
 
@@ -84,6 +92,8 @@ class TaskAnswer(Answer):
     waits: Annotated[tuple[WaitAnswer, ...], Field(description="What it waits for now")]
     effects: Annotated[tuple[EffectAnswer, ...], Field(description="What it has done or is doing outside")]
     facts: Annotated[tuple[FactAnswer, ...], Field(description="What is known to have happened")]
+    children: Annotated[tuple[ChildAnswer, ...], Field(description="The tasks that it has started")]
+    parent: Annotated[str | None, Field(description="The task that has started it, if one has")]
     created: Annotated[bool, Field(description="True only in the answer that created the task")]
 
 

@@ -51,6 +51,15 @@ class FactSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChildSummary:
+    """A task that this one has started; `status` is None until its end is known here."""
+
+    task_id: str
+    name: str
+    status: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSummary:
     """A task as its readers see it. `created` is True only in the answer that created it."""
 
@@ -70,6 +79,8 @@ class TaskSummary:
     waits: tuple[WaitSummary, ...]
     effects: tuple[EffectSummary, ...]
     facts: tuple[FactSummary, ...]
+    children: tuple[ChildSummary, ...]
+    parent: str | None
     created: bool = False
 
 
@@ -117,5 +128,10 @@ def summarise(task: Checkpoint, *, created: bool = False) -> TaskSummary:
             FactSummary(name=f.name, happened=f.happened, reference=f.reference, values=dict(f.values))
             for f in task.business.facts
         ),
+        children=tuple(
+            ChildSummary(task_id=c.task_id, name=c.name, status=None if c.status is None else str(c.status))
+            for c in task.execution.children
+        ),
+        parent=task.execution.parent,
         created=created,
     )

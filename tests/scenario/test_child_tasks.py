@@ -48,8 +48,9 @@ def arrives(warehouse: Partner, order: str) -> None:
 def refund_of(observer: Observer, task_id: str) -> str:
     """Wait until the return waits for its refund, and say the refund's task id."""
     waiting = observer.until_status(task_id, "waiting_child")
-    [wait] = waiting["waits"]
-    return str(wait["correlation_id"])
+    [child] = waiting["children"]
+    assert (child["name"], child["status"]) == ("refund", None)
+    return str(child["task_id"])
 
 
 def fact(task: dict[str, Any], name: str) -> dict[str, Any]:
@@ -75,7 +76,8 @@ def test_a_return_is_refunded_by_a_task_of_its_own(
     assert (refund["happened"], refund["values"]["issued"]) == (True, True)
     assert refund["values"]["reference"] == paid["id"]
     child = observer.task(refund["reference"])
-    assert (child["status"], child["workflow"]) == ("completed", "refund")
+    assert (child["status"], child["workflow"], child["parent"]) == ("completed", "refund", task_id)
+    assert task["children"] == [{"task_id": child["task_id"], "name": "refund", "status": "completed"}]
     states = observer.until_waiting(task_id, "Completed")
     assert "Await child task" in states
     assert deployed.api("clerk-g").get(f"/tasks/{refund['reference']}").status == 404
