@@ -120,10 +120,6 @@ class Observer:
         """Let the bank answer its next refund with an error status, and record nothing."""
         self._order_fault({"answer_status_before_recording": status, "times": 1})
 
-    def faults_are_used_up(self) -> bool:
-        """Whether the bank has no fault on order any more."""
-        return bool(self.instance.payments().get("/faults").json()["times"] == 0)
-
     def _order_fault(self, fault: dict[str, int]) -> None:
         answer = self.instance.payments().put("/faults", {**fault, "collection": "refunds"})
         if answer.status >= HTTPStatus.BAD_REQUEST:

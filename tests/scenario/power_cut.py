@@ -13,12 +13,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from local.instance import Instance
-from local.walkthrough.observer import PATIENCE_SECONDS, OutOfPatience
+from local.walkthrough.observer import OutOfPatience
 
 # What a warm worker does in this time is less than what lies between a write and the answer of its call.
 SLICE_SECONDS = 0.001
-# A new process takes hundreds of slices to get to its first call; looking for one takes longer than a slice.
-SLICES_BETWEEN_LISTINGS = 20
+# A new process takes many times this to get to its first call; looking for one takes longer than a slice.
+LISTED_EVERY_SECONDS = 0.05
+# No call of ours lasts longer: its function would be ended.
+CALL_SECONDS_MAX = 30.0
 
 
 @dataclass
@@ -41,17 +43,17 @@ class Workers:
         Raises:
             OutOfPatience: it did not come.
         """
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
-        slices = 0
+        give_up_at = time.monotonic() + CALL_SECONDS_MAX
+        listed_at = -LISTED_EVERY_SECONDS
         while time.monotonic() < give_up_at:
-            if slices % SLICES_BETWEEN_LISTINGS == 0 or not self.pids:
+            if time.monotonic() >= listed_at + LISTED_EVERY_SECONDS:
                 self.hold()
+                listed_at = time.monotonic()
             if has_come():
                 return
             self.release()
             time.sleep(SLICE_SECONDS)
             self._pause()
-            slices += 1
         msg = f"the workers of {self.function} did not come to the moment: {what}"
         raise OutOfPatience(msg)
 

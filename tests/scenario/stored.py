@@ -29,6 +29,15 @@ def timer_of(deployed: Instance, wait_id: str) -> str:
     return str(client.get_schedule(GroupName="holdfast-local-deadlines", Name=wait_id)["Target"]["Input"])
 
 
+def faults_left(deployed: Instance) -> int:
+    """How many of the bank's next requests will still go wrong."""
+    place = {"collection": {"S": "faults"}, "record": {"S": "ordered"}}
+    found = deployed.aws.client("dynamodb").get_item(
+        TableName="holdfast-local-sandbox-ledger", Key=place, ConsistentRead=True
+    )
+    return int(found["Item"]["times"]["N"])
+
+
 def open_earlier(deployed: Instance, task_id: str, by: timedelta) -> None:
     """Let a task's open wait have been opened earlier, as far as its row says."""
     dynamodb = deployed.aws.client("dynamodb")
