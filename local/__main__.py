@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from local import instance
+from local import instance, model
 from local.instance import Instance
 from local.people import PEOPLE
 from local.places import VENV_BIN, Place, every_place
@@ -98,6 +98,7 @@ def _token(options: argparse.Namespace) -> int:
 def _demo(options: argparse.Namespace) -> int:
     from local.walkthrough import run  # noqa: PLC0415 - the other commands do without it
 
+    model.require_own()
     with instance.running(DEMO.name, port=options.port, tell=_told()) as deployed:
         return run(deployed)
 

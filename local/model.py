@@ -40,6 +40,19 @@ def start(place: Place) -> str:
     return f"http://{LOOPBACK}:{port}"
 
 
+def require_own() -> None:
+    """Check that our own server will answer: what a story expects of the model, no other one promises.
+
+    Raises:
+        LocalProblem: a person names another.
+    """
+    if os.environ.get(MODEL_URL_VARIABLE, "").strip():
+        raise LocalProblem(
+            f"The walk-through is played with the scripted model, and {MODEL_URL_VARIABLE} names another.",
+            "Unset it for this command; `make up` is the one that takes it.",
+        )
+
+
 def requests(place: Place) -> int:
     """Answer how often our own server was asked for a completion since it started.
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from local import model
 from local.commands import Command
 from local.deploy import output
 from local.environment import isolated, plain_environment
+from local.model import MODEL_URL_VARIABLE
 from local.places import Place, installed
 from local.problems import LocalProblem
 
@@ -100,3 +102,14 @@ def _ended(pid: int) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def test_the_walk_through_says_at_once_that_it_needs_its_own_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits a minute for a deployment whose story another model would not tell."""
+    monkeypatch.setenv(MODEL_URL_VARIABLE, "http://127.0.0.1:9")
+
+    with pytest.raises(LocalProblem, match="Unset it"):
+        model.require_own()
+
+    monkeypatch.setenv(MODEL_URL_VARIABLE, " ")
+    model.require_own()
