@@ -42,16 +42,16 @@ class ApiFunction(Construct):
         )
         watch_policies("api", workshop=workshop)
         get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
-        put, update, check = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"
-        tables["heads"].grant(self.function, *get, put, update, check)
+        put, update = "dynamodb:PutItem", "dynamodb:UpdateItem"
+        tables["heads"].grant(self.function, *get, put, update)
         tables["heads"].grant_index(self.function, QUEUE)
         tables["checkpoints"].grant(self.function, *get, put)
-        tables["waits"].grant(self.function, *get, put, update, check)
-        tables["inbox"].grant(self.function, *get, put)
+        tables["waits"].grant(self.function, *get, put, update)
+        tables["inbox"].grant(self.function, "dynamodb:GetItem", put)
         tables["outbox"].grant(self.function, put)
         # A start, an amendment or a decision writes the intent of what follows; amending voids what has not left.
         # Settling writes a person's word into a row; releasing lists what a task has done and waited for.
-        tables["actions"].grant(self.function, *get, put, update, check, "dynamodb:Query")
+        tables["actions"].grant(self.function, "dynamodb:GetItem", "dynamodb:Query", put, update)
         tables["waits"].grant_index(self.function, WAITS_OF_TASK)
         tables["authority"].grant(self.function, *get)
         data.seal_key.grant(self.function, "kms:GenerateMac", "kms:VerifyMac")

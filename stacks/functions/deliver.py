@@ -60,7 +60,7 @@ class DeliverFunction(Construct):
     def allow_machine(self, workflow: str, machine_arn: str) -> None:
         """Let it start and answer executions of one workflow's machine."""
         self._machines[workflow] = machine_arn
-        allow(self.function, ("states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"), machine_arn)
+        allow(self.function, ("states:StartExecution", "states:SendTaskSuccess"), machine_arn)
         self.function.add_environment("STATE_MACHINE_ARNS", self.function.stack.to_json_string(self._machines))
 
     def _dead_letters(self, workshop: Workshop) -> sqs.Queue:

@@ -48,15 +48,15 @@ class WakeFunction(Construct):
             ),
         )
         get = ("dynamodb:GetItem", "dynamodb:BatchGetItem")
-        put, update, check = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"
-        tables["heads"].grant(self.function, *get, put, update, check)
+        put, update = "dynamodb:PutItem", "dynamodb:UpdateItem"
+        tables["heads"].grant(self.function, *get, put, update)
         tables["checkpoints"].grant(self.function, *get, put)
-        tables["waits"].grant(self.function, *get, put, update, check)
-        tables["actions"].grant(self.function, *get, put, update, check)
+        tables["waits"].grant(self.function, "dynamodb:GetItem", put, update)
+        tables["actions"].grant(self.function, "dynamodb:GetItem", put, update)
         # Events that came before their wait are looked for when it opens.
         tables["inbox"].grant(self.function, put, "dynamodb:Query")
         tables["outbox"].grant(self.function, put)
-        tables["leases"].grant(self.function, "dynamodb:GetItem", update, check)
+        tables["leases"].grant(self.function, "dynamodb:GetItem", update)
         tables["authority"].grant(self.function, *get)
         tables["memory"].grant(self.function, "dynamodb:Query")
         data.seal_key.grant(self.function, "kms:GenerateMac", "kms:VerifyMac")

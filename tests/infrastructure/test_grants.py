@@ -18,7 +18,6 @@ GET = {"dynamodb:GetItem"}
 READ = {"dynamodb:GetItem", "dynamodb:BatchGetItem"}
 PUT = {"dynamodb:PutItem"}
 UPDATE = {"dynamodb:UpdateItem"}
-CHECK = {"dynamodb:ConditionCheckItem"}
 READ_OBJECT = {"s3:GetObject", "s3:GetObjectVersion"}
 PUT_OBJECT = {"s3:PutObject"}
 ANSWER = {"states:SendTaskSuccess"}
@@ -41,14 +40,14 @@ OF_EVERY_FUNCTION = {
 
 GRANTS: dict[str, dict[str, set[str]]] = {
     "api": {
-        "table heads": READ | PUT | UPDATE | CHECK,
+        "table heads": READ | PUT | UPDATE,
         "table heads, index queue": {"dynamodb:Query"},
         "table checkpoints": READ | PUT,
-        "table waits": READ | PUT | UPDATE | CHECK,
+        "table waits": READ | PUT | UPDATE,
         "table waits, index task": {"dynamodb:Query"},
-        "table inbox": READ | PUT,
+        "table inbox": GET | PUT,
         "table outbox": PUT,
-        "table actions": READ | PUT | UPDATE | CHECK | {"dynamodb:Query"},
+        "table actions": GET | PUT | UPDATE | {"dynamodb:Query"},
         "table authority": READ,
         "data key through dynamodb": KEY_TO_WRITE,
         "seal key": {"kms:GenerateMac", "kms:VerifyMac"},
@@ -56,13 +55,13 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "data key through s3": KEY_TO_WRITE,
     },
     "wake": {
-        "table heads": READ | PUT | UPDATE | CHECK,
+        "table heads": READ | PUT | UPDATE,
         "table checkpoints": READ | PUT,
-        "table waits": READ | PUT | UPDATE | CHECK,
-        "table actions": READ | PUT | UPDATE | CHECK,
+        "table waits": GET | PUT | UPDATE,
+        "table actions": GET | PUT | UPDATE,
         "table inbox": PUT | {"dynamodb:Query"},
         "table outbox": PUT,
-        "table leases": GET | UPDATE | CHECK,
+        "table leases": GET | UPDATE,
         "table authority": READ,
         "table memory": {"dynamodb:Query"},
         "data key through dynamodb": KEY_TO_WRITE,
@@ -112,10 +111,10 @@ GRANTS: dict[str, dict[str, set[str]]] = {
         "table tokens": GET,
         "table waits": GET,
         "data key through dynamodb": KEY_TO_WRITE,
-        "machine goods_return": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
-        "machine onboarding": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
-        "machine refund": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
-        "machine vendor_payment": {"states:StartExecution", "states:SendTaskSuccess", "states:SendTaskFailure"},
+        "machine goods_return": {"states:StartExecution", "states:SendTaskSuccess"},
+        "machine onboarding": {"states:StartExecution", "states:SendTaskSuccess"},
+        "machine refund": {"states:StartExecution", "states:SendTaskSuccess"},
+        "machine vendor_payment": {"states:StartExecution", "states:SendTaskSuccess"},
         "event bus": {"events:PutEvents"},
         "dead letters": {"sqs:SendMessage"},
         "timers wai_*": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
