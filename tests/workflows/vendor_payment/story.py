@@ -83,6 +83,16 @@ STORIES: Final = (
         may_end=NOTICE_UNCLEAR,
     ),
     Story(
+        name="nobody releases the notice",
+        claim="a payment stands and its task ends without the notice that nobody released in time",
+        request=REQUEST,
+        people=PEOPLE,
+        outside=OUTSIDE,
+        acts=(*APPROVED, TimePasses(by=timedelta(days=4))),
+        ends=Ending(status=Status.COMPLETED, effects=PAID),
+        tells=frozenset({"wait.reminded", "task.escalated", "task.closed"}),
+    ),
+    Story(
         name="rejected",
         claim="a payment that one of two people rejects is never made",
         request=REQUEST,
@@ -140,4 +150,4 @@ STORIES: Final = (
 )
 
 # Counted when the stories were written; fewer means that a story or a kind of trouble has been lost.
-POINTS_MIN: Final = 6_200
+POINTS_MIN: Final = 7_400
