@@ -295,8 +295,13 @@ def _(on: Stage) -> Cut:
     on.waiting(on.order())
     with held(on.deployed, "open_wait") as workers:
         task_id = on.start(order, LARGE)
-        # The call cannot end, because its workers stand still.
-        on.observer.until_waiting(task_id, "Await approval")
+
+        def called() -> bool | None:
+            workers.hold()
+            return on.observer.states(task_id)[-1:] == ["Await approval"] or None
+
+        # The call cannot end, because its workers stand still, also one that is only being started.
+        on.observer.until(called, "it is called")
         assert not on.has_token(on.wait_id(task_id))
         return Cut(task_id=task_id, order=order, killed=cut_off(on, workers, task_id, "Await approval"))
 
