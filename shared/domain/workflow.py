@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,6 +19,15 @@ from shared.domain.status import Status
 from shared.domain.wait import WaitRule
 
 AttributeType: TypeAlias = type[int] | type[str] | type[bool]
+
+
+def attributes_from(*names: str) -> Callable[[Mapping[str, object]], Arguments]:
+    """Make a workflow's `attributes`: these fields of the request or action as they are."""
+
+    def attributes(values: Mapping[str, object]) -> Arguments:
+        return {name: cast("Scalar", values[name]) for name in names}
+
+    return attributes
 
 
 def last_fact(facts: Sequence[Fact], name: str) -> Fact | None:

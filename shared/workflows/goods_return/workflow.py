@@ -8,11 +8,21 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, cast
 
-from shared.domain.action import Arguments
 from shared.domain.proposal import Proposal
 from shared.domain.status import Status
 from shared.domain.wait import OnDeadline, Rung, WaitRule
-from shared.domain.workflow import AwaitEvent, Child, Finish, Review, Stage, StartChild, Step, TaskView, Workflow
+from shared.domain.workflow import (
+    AwaitEvent,
+    Child,
+    Finish,
+    Review,
+    Stage,
+    StartChild,
+    Step,
+    TaskView,
+    Workflow,
+    attributes_from,
+)
 from shared.workflows.goods_return.models import GoodsReceived, RefundOutcome, ReturnRequest
 
 _HERE: Final = Path(__file__).parent
@@ -84,11 +94,6 @@ def _closed(outcome: str) -> Finish:
     return Finish(stage="closed", status=Status.COMPLETED, outcome=outcome)
 
 
-def attributes(values: Mapping[str, object]) -> Arguments:
-    """What policies may look at."""
-    return {name: cast("str | int", values[name]) for name in ("amount_minor", "currency")}
-
-
 WORKFLOW: Final = Workflow(
     name="goods_return",
     version=1,
@@ -102,7 +107,7 @@ WORKFLOW: Final = Workflow(
     task_deadline=timedelta(days=60),
     next_step=next_step,
     judge=judge,
-    attributes=attributes,
+    attributes=attributes_from("amount_minor", "currency"),
     attribute_types={"amount_minor": int, "currency": str},
     answers={GOODS: GoodsReceived},
     children={REFUND: Child(workflow="refund", result=RefundOutcome)},

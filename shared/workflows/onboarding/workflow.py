@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, cast
 
-from shared.domain.action import ActionSpec, Arguments
+from shared.domain.action import ActionSpec
 from shared.domain.approval import ApprovalRule
 from shared.domain.calendar import CalendarEnds
 from shared.domain.checkpoint import Fact
@@ -28,6 +28,7 @@ from shared.domain.workflow import (
     Step,
     TaskView,
     Workflow,
+    attributes_from,
 )
 from shared.workflows.onboarding.deadlines import choice_wait, document_wait
 from shared.workflows.onboarding.models import EquipmentAnswer, OnboardingRequest, SignedDocument
@@ -181,11 +182,6 @@ def _expired(outcome: str) -> Step:
     return Finish(stage="closed", status=Status.EXPIRED, outcome=outcome)
 
 
-def attributes(values: Mapping[str, object]) -> Arguments:
-    """What policies may look at: whom a task is about."""
-    return {"employee_subject": cast("str", values["employee_subject"])}
-
-
 WORKFLOW: Final = Workflow(
     name="onboarding",
     version=1,
@@ -200,7 +196,8 @@ WORKFLOW: Final = Workflow(
     task_deadline=timedelta(days=60),
     next_step=next_step,
     judge=judge,
-    attributes=attributes,
+    # Whom a task is about.
+    attributes=attributes_from("employee_subject"),
     attribute_types={"employee_subject": str},
     answers={DOCUMENT: SignedDocument, CHOICE: EquipmentAnswer},
     input_roles={CHOICE: "employee"},

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, cast
 
-from shared.domain.action import ActionSpec, Arguments, EffectClass
+from shared.domain.action import ActionSpec, EffectClass
 from shared.domain.approval import ApprovalRule
 from shared.domain.proposal import Proposal
 from shared.domain.status import Status
@@ -21,6 +21,7 @@ from shared.domain.workflow import (
     TaskView,
     Tool,
     Workflow,
+    attributes_from,
 )
 from shared.workflows.refund.models import RefundArguments, RefundOutcome, RefundRequest
 
@@ -103,11 +104,6 @@ def judge(view: TaskView, proposal: Proposal) -> Step:
     return PerformAction(stage="ready", action=record, approval=view.approval_of(record))
 
 
-def attributes(values: Mapping[str, object]) -> Arguments:
-    """What policies may look at."""
-    return {name: cast("str | int", values[name]) for name in ("amount_minor", "currency")}
-
-
 WORKFLOW: Final = Workflow(
     name="refund",
     version=1,
@@ -121,7 +117,7 @@ WORKFLOW: Final = Workflow(
     task_deadline=timedelta(days=30),
     next_step=next_step,
     judge=judge,
-    attributes=attributes,
+    attributes=attributes_from("amount_minor", "currency"),
     attribute_types={"amount_minor": int, "currency": str},
     untrusted_field="note",
 )

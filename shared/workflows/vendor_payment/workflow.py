@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, cast
 
-from shared.domain.action import ActionSpec, Arguments
+from shared.domain.action import ActionSpec
 from shared.domain.proposal import Proposal
 from shared.domain.status import Status
 from shared.domain.workflow import (
@@ -24,6 +24,7 @@ from shared.domain.workflow import (
     Step,
     TaskView,
     Workflow,
+    attributes_from,
 )
 from shared.workflows.vendor_payment.models import ACCOUNT_PATTERN, PaymentRequest
 from shared.workflows.vendor_payment.questions import (
@@ -190,11 +191,6 @@ def _difference(proposed: ActionSpec, record: ActionSpec) -> str:
     )
 
 
-def attributes(values: Mapping[str, object]) -> Arguments:
-    """What policies may look at."""
-    return {name: cast("str | int", values[name]) for name in ("amount_minor", "currency")}
-
-
 WORKFLOW: Final = Workflow(
     name="vendor_payment",
     version=1,
@@ -209,7 +205,7 @@ WORKFLOW: Final = Workflow(
     task_deadline=timedelta(days=60),
     next_step=next_step,
     judge=judge,
-    attributes=attributes,
+    attributes=attributes_from("amount_minor", "currency"),
     attribute_types={"amount_minor": int, "currency": str},
     untrusted_field="invoice_text",
 )
