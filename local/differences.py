@@ -19,6 +19,7 @@ from local.corrections import (
     secret_resources,
     stream_batches,
     task_states,
+    worker_files,
 )
 
 
@@ -72,6 +73,11 @@ DIFFERENCES: Final = (
         on_aws="Ref of a secret is its ARN, and a generated value keeps to the alphabet asked for.",
         here="Ref is the name, so a grant on it grants nothing; exclusions of whole alphabets are ignored.",
         correction=secret_resources.correct,
+    ),
+    Difference(
+        on_aws="Code and layers are there when a worker starts.",
+        here="Every worker unpacks and compiles some thirty megabytes of its own first.",
+        correction=worker_files.correct,
     ),
     Difference(
         on_aws="A settled or expired task token is TaskTimedOut, a made-up one InvalidToken.",

@@ -261,6 +261,17 @@ def test_a_template_gets_the_arn_of_its_secret_and_an_address_that_answers(emula
         secrets.get_secret_value(SecretId=values["Key"])
 
 
+def test_workers_share_what_lies_on_the_machine_once(emulated: Emulated, place: Place) -> None:
+    """A new worker unpacks nothing that is there already; its code is where the package was unpacked first."""
+    for name in ("first", "second"):
+        emulated.add_function(name, grants={})
+        assert emulated.invoke(name, {"mood": "fine"})[1] is not None
+
+    code = [path for name in ("first", "second") for path in place.folder.glob(f"tmp/*-{name}-*/code/moods.py")]
+    assert len(code) == 2
+    assert len({path.resolve() for path in code}) == 1
+
+
 def test_the_emulator_listens_on_loopback_only(emulated: Emulated) -> None:
     """Nothing that is started here is reachable from another machine."""
     with socket.socket() as neighbour:
