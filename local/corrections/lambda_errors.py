@@ -11,7 +11,7 @@ from local.corrections._seam import module, replace_text, wrap
 PROCESS_ENDED: Final = "Runtime.ExitError"
 
 # The emulator's own words for it.
-_DIED: Final = ("Worker process died", "Broken pipe")
+_DIED: Final = ("Worker process died", "Broken pipe", "Worker process exited immediately")
 
 _last = threading.local()
 
@@ -33,8 +33,18 @@ def correct() -> None:
 
 
 def _remember(original: Any, *args: Any, **kwargs: Any) -> Any:
-    _last.answer = original(*args, **kwargs)
+    try:
+        _last.answer = original(*args, **kwargs)
+    except (RuntimeError, BrokenPipeError) as error:
+        # A process that dies before its first call is one that dies in it, for whoever called.
+        if not _has_died(str(error)):
+            raise
+        _last.answer = {"status": "error", "error": str(error), "cold_start": True, "log": ""}
     return _last.answer
+
+
+def _has_died(words: str) -> bool:
+    return any(died in words for died in _DIED)
 
 
 def _name(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -45,7 +55,7 @@ def _name(original: Any, *args: Any, **kwargs: Any) -> Any:
         return result
     if "error_type" in _last.answer:
         body["errorType"] = _last.answer["error_type"]
-    elif any(words in str(_last.answer.get("error")) for words in _DIED):
+    elif _has_died(str(_last.answer.get("error"))):
         body["errorType"] = PROCESS_ENDED
         body["errorMessage"] = "Error: Runtime exited with error: signal: killed"
     return result

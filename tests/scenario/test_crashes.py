@@ -27,7 +27,7 @@ KILLED = "Runtime.ExitError"
 # Below the limit nobody is asked; above it a manager is.
 SMALL, LARGE = 4_500, 45_000
 # A moment is missed on a machine that is busy enough; then it is waited for once more, with another task.
-TRIES = 4
+TRIES = 6
 # The longest of the leases that have to lapse is 75 s; a loaded machine gets twice that.
 RECOVERY_SECONDS = 200.0
 # The machine hears of a worker's end at once; a loaded machine gets many times that.
