@@ -74,8 +74,15 @@ format: setup ## Rewrite the sources as the formatter wants them, and what is dr
 	ruff format .
 	python -m tooling.documentation
 
+# What is deployed mostly waits, so the cheap suites run beside it, one after the other; the crash points take every
+# processor for themselves. Where make can, it prints the output of a suite in one piece.
+SIDE_BY_SIDE := $(filter scenario,$(SUITES)) $(filter-out scenario local recovery,$(SUITES)) $(filter local,$(SUITES))
+IN_ONE_PIECE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
 .PHONY: test
-test: setup $(SUITES:%=test-%) ## Run every suite, the cheap ones first
+test: setup ## Run every suite
+	@$(MAKE) --jobs=2 $(IN_ONE_PIECE) $(SIDE_BY_SIDE:%=test-%)
+	@$(MAKE) test-recovery
 
 .PHONY: $(ALL_SUITES:%=test-%)
 $(ALL_SUITES:%=test-%): test-%: setup
