@@ -20,7 +20,7 @@ from shared.usecases.act_on_deadline import DeadlineFired, act_on_deadline
 from shared.usecases.engine import DeadlineDeps
 from tests.fakes.downstream import Downstream, Kind, Mishap
 from tests.fakes.errand import Delegate, Do, Thing, WaitFor, a_ladder, a_rule, a_tool, an_errand, an_undo, run_errand
-from tests.fakes.operating import retry, with_operators
+from tests.fakes.operating import close, quarantine, retry, with_operators
 from tests.fakes.story import CLERK, INTERN, Story, by_role
 
 LETTER, PARCEL = a_tool("send_letter"), a_tool("send_parcel")
@@ -367,6 +367,37 @@ def test_stopping_a_task_stops_its_child_and_waits_for_what_that_came_to() -> No
 
     assert status_of(story) == ("canceled", "canceled")
     assert effects(story) == 0
+
+
+def test_a_child_that_nobody_waits_for_any_more_is_stopped_too() -> None:
+    """I4, B28: a task in review still has its child; whoever stops the task stops both, and it ends after the child."""
+    story = delegated(STUCK, ladder=a_ladder(days=3, end=OnDeadline.REVIEW))
+    story.world.clock.advance(timedelta(days=3, minutes=1))
+    fire_timers(story)
+    assert status_of(story) == ("needs_review", "needs_review")
+
+    story.cancel()
+
+    assert status_of(story) == ("canceled", "canceled")
+    assert story.task.execution.children[0].status == "canceled"
+
+
+def test_a_quarantined_child_is_waited_for_until_its_operators_are_done() -> None:
+    """R6, I4: nobody may stop what cannot be trusted; the stopped parent waits, and hears of it in the end."""
+    story = with_operators(delegated(ASKS))
+    parent = story.key
+    story.speak_of(story.child())
+    quarantine(story)
+    story.speak_of(parent)
+
+    story.cancel()
+    assert status_of(story) == ("waiting_event", "cancel_requested")
+
+    story.speak_of(story.child())
+    close(story)
+    story.machine.settle()
+    story.speak_of(parent)
+    assert (status_of(story), story.task.execution.children[0].status) == (("failed", "canceled"), "failed")
 
 
 def test_stopping_reaches_the_children_of_children() -> None:
