@@ -8,13 +8,12 @@ what is refused, or comes from nobody, changes nothing.
 import base64
 import hashlib
 import json
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import assume, given, settings
@@ -38,11 +37,8 @@ from tests.scenario.fuzzing import (
     is_wrong,
     operation_of,
 )
+from tests.scenario.partner import let_in
 
-if TYPE_CHECKING:
-    from mypy_boto3_secretsmanager import SecretsManagerClient
-
-SECRET_NAME: Final = "holdfast-local-webhook/acme/esign"
 each_field, random_only = described(each_field=True), described(each_field=False)
 # Who may do what is asked for, so that a case is not refused before anybody has looked at its fields.
 WHO: Final[Mapping[str, str]] = {
@@ -63,20 +59,16 @@ STARTERS: Final = {
 @pytest.fixture(scope="module")
 def bench(deployed: Instance, observer: Observer) -> Iterator[Bench]:
     """Let an outside system in, and begin what takes a while."""
-    client: SecretsManagerClient = deployed.aws.client("secretsmanager")
-    key = secrets.token_bytes(32)
-    listed = [{"secret": "whsec_" + base64.b64encode(key).decode(), "accept_until": None}]
-    client.create_secret(Name=SECRET_NAME, SecretString=json.dumps({"secrets": listed}))
-    claims = deployed.token("newcomer-10").split(".")[1]
-    newcomer = str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])
-    made = Bench(deployed, observer, newcomer, Sender(source="esign", secret=key))
-    # What it would put right elsewhere is nothing that these tests have moved.
-    deployed.aws.client("events").disable_rule(Name="holdfast-local-sweep")
-    yield made
-    made.tidy()
-    deployed.aws.client("events").enable_rule(Name="holdfast-local-sweep")
-    made.session.close()
-    client.delete_secret(SecretId=SECRET_NAME, ForceDeleteWithoutRecovery=True)
+    with let_in(deployed, "esign") as partner:
+        claims = deployed.token("newcomer-10").split(".")[1]
+        newcomer = str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])
+        made = Bench(deployed, observer, newcomer, Sender(source=partner.source, secret=partner.key))
+        # What it would put right elsewhere is nothing that these tests have moved.
+        deployed.aws.client("events").disable_rule(Name="holdfast-local-sweep")
+        yield made
+        made.tidy()
+        deployed.aws.client("events").enable_rule(Name="holdfast-local-sweep")
+        made.session.close()
 
 
 def test_the_deployed_description_is_the_one_that_cases_are_made_from(bench: Bench) -> None:

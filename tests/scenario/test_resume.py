@@ -21,9 +21,10 @@ from local.instance import Instance
 from local.walkthrough import Observer
 from shared.adapters.dynamodb.authority import principal_record
 from shared.domain.identity import PrincipalRef
+from tests.scenario.partner import Partner, let_in
 from tests.scenario.power_cut import held
 from tests.scenario.stored import open_earlier, rows, timer_of, version
-from tests.scenario.test_webhook import DOCUMENT, REQUEST, SECRET_NAME, Partner, read, subject_of, until
+from tests.scenario.test_webhook import DOCUMENT, REQUEST, SOURCE, read, subject_of, until
 
 AMOUNT = 45_000
 # The provider keeps its answer back for as long as the tool waits for one, and a little less.
@@ -113,13 +114,8 @@ def test_a_task_that_waits_holds_no_worker(deployed: Instance, observer: Observe
 @pytest.fixture(scope="module")
 def partner(deployed: Instance) -> Iterator[Partner]:
     """Let the signature service in."""
-    client: Any = deployed.aws.client("secretsmanager")
-    key = secrets.token_bytes(32)
-    made = Partner(deployed, key)
-    client.create_secret(Name=SECRET_NAME, SecretString="{}")
-    made.store(key)
-    yield made
-    client.delete_secret(SecretId=SECRET_NAME, ForceDeleteWithoutRecovery=True)
+    with let_in(deployed, SOURCE) as made:
+        yield made
 
 
 def posting_packet(deployed: Instance, observer: Observer, employee: str) -> tuple[str, str]:

@@ -6,21 +6,16 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from local.deploy import output
-from local.http_client import Answer, HttpClient
 from local.instance import Instance
 from local.walkthrough import Observer
-from shared.adapters.webhooks.standard import sign
-
-if TYPE_CHECKING:
-    from mypy_boto3_secretsmanager import SecretsManagerClient
+from tests.scenario.partner import Partner, let_in
 
 SOURCE = "esign"
-SECRET_NAME = "holdfast-local-webhook/acme/esign"
 REQUEST = {
     "employee_reference": "E-123",
     "start_on": "2027-01-11",
@@ -33,47 +28,11 @@ DOCUMENT = {"document_reference": "doc-9", "signed_on": "2026-11-20"}
 SOON = 10
 
 
-@dataclass
-class Partner:
-    """An outside system with a secret, in front of the deployed API."""
-
-    deployed: Instance
-    key: bytes
-
-    def store(self, *keys: bytes) -> None:
-        """Put these secrets into the store, as an operator does."""
-        client: SecretsManagerClient = self.deployed.aws.client("secretsmanager")
-        listed = [{"secret": "whsec_" + base64.b64encode(key).decode(), "accept_until": None} for key in keys]
-        client.put_secret_value(SecretId=SECRET_NAME, SecretString=json.dumps({"secrets": listed}))
-
-    def send(
-        self, body: object, event_id: str | None = None, *, path: str = f"/webhooks/acme/{SOURCE}", **changed: str
-    ) -> Answer:
-        """Sign and send an event; `changed` replaces headers after signing."""
-        raw = json.dumps(body).encode()
-        event_id = event_id or f"msg_{secrets.token_hex(8)}"
-        timestamp = str(int(time.time()))
-        signature = base64.b64encode(sign(self.key, event_id=event_id, timestamp=timestamp, body=raw)).decode()
-        headers = {
-            "content-type": "application/json",
-            "webhook-id": event_id,
-            "webhook-timestamp": timestamp,
-            "webhook-signature": f"v1,{signature}",
-        }
-        headers |= {name.replace("_", "-"): value for name, value in changed.items()}
-        return HttpClient(base=self.deployed.api_address).request("POST", path, raw=raw, headers=headers)
-
-
 @pytest.fixture(scope="module")
 def partner(deployed: Instance) -> Iterator[Partner]:
-    """Let a source in by adding its secret; nothing is deployed for it."""
-    client: SecretsManagerClient = deployed.aws.client("secretsmanager")
-    key = secrets.token_bytes(32)
-    made = Partner(deployed, key)
-    client.create_secret(Name=SECRET_NAME, SecretString="{}")
-    made.store(key)
-    yield made
-    client.delete_secret(SecretId=SECRET_NAME, ForceDeleteWithoutRecovery=True)
+    """The service that says which documents are signed."""
+    with let_in(deployed, SOURCE) as made:
+        yield made
 
 
 @dataclass
@@ -181,7 +140,7 @@ def test_a_stranger_gets_one_answer_and_changes_nothing(
     before = state_of(deployed)
 
     answers = [
-        Partner(deployed, secrets.token_bytes(32)).send(event),
+        Partner(deployed=deployed, source=SOURCE, key=secrets.token_bytes(32)).send(event),
         partner.send(event, path="/webhooks/globex/esign"),
         partner.send(event, path="/webhooks/acme/nobody"),
         partner.send(event, webhook_timestamp=str(int(time.time()) - 301)),
@@ -225,7 +184,7 @@ def test_a_rotated_secret_counts_on_a_running_function(
 ) -> None:
     """B74: the new secret counts within moments, far sooner than what is kept grows old, and the old one beside it."""
     event = {"correlation_id": "rotation", "answer": DOCUMENT}
-    new = Partner(deployed, secrets.token_bytes(24))
+    new = Partner(deployed=deployed, source=SOURCE, key=secrets.token_bytes(24))
     assert partner.send(event).status == 202
     assert new.send(event).status == 401
 
