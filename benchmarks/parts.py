@@ -37,9 +37,19 @@ class _Streamed:
             self._world.outbox[row.key.key, row.version, row.part] = row
 
     def quarantine(
-        self, key: TaskKey, *, version: int, reason: str, review: Wait, messages: tuple[Message, ...], now: datetime
+        self,
+        key: TaskKey,
+        *,
+        version: int,
+        reason: str,
+        review: Wait,
+        messages: tuple[Message, ...],
+        now: datetime,
+        remind_at: datetime,
     ) -> None:
-        self._real.quarantine(key, version=version, reason=reason, review=review, messages=messages, now=now)
+        self._real.quarantine(
+            key, version=version, reason=reason, review=review, messages=messages, now=now, remind_at=remind_at
+        )
 
     def overdue(self, shard: str, *, before: datetime, limit: int) -> tuple[TaskKey, ...]:
         return self._real.overdue(shard, before=before, limit=limit)

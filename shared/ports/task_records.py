@@ -113,14 +113,34 @@ class TaskRecords(Protocol):
         """
 
     def quarantine(
-        self, key: TaskKey, *, version: int, reason: str, review: Wait, messages: tuple[Message, ...], now: datetime
+        self,
+        key: TaskKey,
+        *,
+        version: int,
+        reason: str,
+        review: Wait,
+        messages: tuple[Message, ...],
+        now: datetime,
+        remind_at: datetime,
     ) -> None:
         """Mark the head, at this version, as quarantined and open the review wait; the checkpoint stays as it is.
 
-        Quarantining what is quarantined changes nothing.
+        Quarantining what is quarantined changes nothing. From `remind_at` on it is listed as overdue.
 
         Raises:
             StaleVersion: another commit came first.
+        """
+
+    def remind_of_quarantine(
+        self, head: Head, *, messages: tuple[Message, ...], now: datetime, remind_at: datetime
+    ) -> bool:
+        """Stage messages about a task that is quarantined as `head` says, and list it as overdue from `remind_at` on.
+
+        Returns:
+            False if what was staged about it before is not delivered yet; nothing was written.
+
+        Raises:
+            StaleVersion: the task is not quarantined in this way any more.
         """
 
     def release(self, commit: Commit, *, quarantine: str) -> None:

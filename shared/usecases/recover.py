@@ -10,8 +10,9 @@ from shared.domain.identity import TaskKey
 from shared.domain.recovery import Finding, mend
 from shared.domain.wait import Wait
 from shared.ports.executions import ExecutionState
+from shared.ports.task_records import Head
 from shared.usecases.engine import RecoverDeps
-from shared.usecases.quarantine import quarantine_task
+from shared.usecases.quarantine import quarantine_task, remind_of_quarantine
 from shared.usecases.stored_task import Loaded, Untrusted, commit_change, ended_child, load_task
 
 # The stream delivers within seconds and retries for an hour; a row this old has been given up by it or is stuck.
@@ -51,9 +52,7 @@ def recover_task(key: TaskKey, deps: RecoverDeps, *, run: int | None = None) -> 
     except TaskNotFound:
         return False
     except Untrusted as untrusted:
-        # Nothing may run on it, and with its execution gone nobody else would say so.
-        quarantine_task(key, untrusted.head.version, untrusted.message, deps.tasks)
-        return untrusted.head.quarantine is None
+        return _untrusted(untrusted.head, untrusted.message, deps)
     task = loaded.task
     if task.closed or (run is not None and run != task.execution.run):
         return False
@@ -84,6 +83,18 @@ def _quarantined(loaded: Loaded, lost: WaitSettled, deps: RecoverDeps) -> bool:
         return False
     reason = f"a wait is not stored as open, although the record says that it is: {lost.message}"
     quarantine_task(key, stored.head.version, reason, deps.tasks)
+    return True
+
+
+def _untrusted(head: Head, reason: str, deps: RecoverDeps) -> bool:
+    """Nothing may run on it: what nobody has marked yet is quarantined, and what everybody has forgotten is alarmed."""
+    try:
+        if head.quarantine is not None:
+            return remind_of_quarantine(head, deps.tasks)
+        quarantine_task(head.key, head.version, reason, deps.tasks)
+    except Redecide:
+        # Somebody moved the task, or released it.
+        return False
     return True
 
 

@@ -215,7 +215,9 @@ def test_a_lost_reply_to_a_quarantine_is_recognised(
     key = first.key
     faults.plan(TRANSACT, Lost())
 
-    records.quarantine(key, version=1, reason="a bad seal", review=a_wait(key), messages=(START,), now=NOON)
+    records.quarantine(
+        key, version=1, reason="a bad seal", review=a_wait(key), messages=(START,), now=NOON, remind_at=NOON
+    )
 
     stored = healthy.records.load(key)
     assert stored is not None

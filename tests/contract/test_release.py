@@ -37,7 +37,9 @@ def quarantined(stores: Stores, key: TaskKey, **rows: object) -> None:
     """Store a task of two versions and distrust the second."""
     stores.records.commit(a_commit(a_checkpoint(key), **rows))  # type: ignore[arg-type]
     stores.records.commit(a_commit(a_checkpoint(key, version=2), attempt=2))
-    stores.records.quarantine(key, version=2, reason=REASON, review=review_of(key), messages=(ALARM,), now=NOON)
+    stores.records.quarantine(
+        key, version=2, reason=REASON, review=review_of(key), messages=(ALARM,), now=NOON, remind_at=NOON
+    )
 
 
 def a_release(key: TaskKey, *, version: int = 3, attempt: int = 3, **more: object) -> Commit:
@@ -190,7 +192,7 @@ def test_the_queue_says_why_a_task_is_quarantined(stores: Stores, key: TaskKey) 
     reason = "x" * 500
     review = a_wait(key, 99, correlation_id=f"qua-{key.task_id}-1")
     stores.records.quarantine(
-        key, version=1, reason=reason, review=review, messages=(), now=NOON + timedelta(minutes=5)
+        key, version=1, reason=reason, review=review, messages=(), now=NOON + timedelta(minutes=5), remind_at=NOON
     )
 
     (entry,) = stores.records.queue(key.tenant, "quarantined", limit=5).entries

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from shared.domain.action import ActionStatus
-from shared.domain.checkpoint import head_columns
+from shared.domain.checkpoint import head_columns, watch_shard
 from shared.domain.errors import (
     ActionInFlight,
     DuplicateEvent,
@@ -22,12 +22,13 @@ from shared.domain.identity import TaskKey
 from shared.domain.outbox import AnswerWait, OutboxRow, PublishEvent, StartExecution
 from shared.domain.status import TERMINAL, Status
 from shared.domain.wait import Wait, WaitSettlement, WaitStatus
-from shared.ports.task_records import Commit
+from shared.ports.task_records import Commit, Head
 from tests.builders import a_checkpoint, a_commit, a_task_key, a_wait, an_action_row, an_inbox_row, sealed
 from tests.contract.stores import Stores, race
 from tests.fakes.clock import NOON
 
 START = StartExecution(workflow="refund", run=1, version=1)
+TOMORROW = NOON + timedelta(days=1)
 ALARM = PublishEvent(event="task.quarantined", version=1, detail={"reason": "a test", "count": 1, "sure": True})
 
 
@@ -455,7 +456,67 @@ def test_of_many_commits_on_one_version_one_wins(stores: Stores, key: TaskKey) -
 
 def _quarantine(stores: Stores, key: TaskKey, version: int = 1, reason: str = "the seal does not match") -> None:
     review = a_wait(key, 99, correlation_id=f"qua-{key.task_id}-{version}")
-    stores.records.quarantine(key, version=version, reason=reason, review=review, messages=(ALARM,), now=NOON)
+    stores.records.quarantine(
+        key, version=version, reason=reason, review=review, messages=(ALARM,), now=NOON, remind_at=TOMORROW
+    )
+
+
+def _marked(stores: Stores, key: TaskKey) -> Head:
+    stored = stores.records.load(key)
+    assert stored is not None
+    return stored.head
+
+
+def _listed(stores: Stores, key: TaskKey, *, at: datetime) -> bool:
+    return key in stores.records.overdue(watch_shard(key.task_id), before=at, limit=5_000)
+
+
+@pytest.mark.parametrize("status", [Status.WAITING_APPROVAL, Status.COMPLETED])
+def test_a_quarantined_task_is_listed_when_people_have_to_be_reminded(
+    stores: Stores, key: TaskKey, status: Status
+) -> None:
+    """O3: also one that had ended; and it leaves the list with its release."""
+    stores.records.commit(a_commit(a_checkpoint(key)))
+    stores.records.commit(a_commit(a_checkpoint(key, version=2, status=status), attempt=2))
+    _quarantine(stores, key, version=2)
+
+    assert not _listed(stores, key, at=TOMORROW - timedelta(seconds=1))
+    assert _listed(stores, key, at=TOMORROW)
+
+    ended = a_checkpoint(key, version=3, status=Status.FAILED)
+    stores.records.release(a_commit(ended, attempt=3), quarantine="the seal does not match")
+    assert not _listed(stores, key, at=TOMORROW)
+
+
+def test_a_reminder_is_staged_once_and_makes_the_next_one_due(stores: Stores, key: TaskKey) -> None:
+    """O3: while the last alarm is on its way nothing is added to it; after its delivery the next one is staged."""
+    stores.records.commit(a_commit(a_checkpoint(key)))
+    _quarantine(stores, key)
+    (first,) = stores.back_door.staged(key)
+    again = ALARM.model_copy(update={"detail": {"reason": "still", "count": 2, "sure": True}})
+    later = TOMORROW + timedelta(days=1)
+
+    assert not stores.records.remind_of_quarantine(
+        _marked(stores, key), messages=(again,), now=TOMORROW, remind_at=later
+    )
+    assert stores.back_door.staged(key) == [first]
+
+    stores.outbox.remove(first)
+    assert stores.records.remind_of_quarantine(_marked(stores, key), messages=(again,), now=TOMORROW, remind_at=later)
+    assert stores.back_door.staged(key) == [first.model_copy(update={"messages": (again,)})]
+    assert not _listed(stores, key, at=TOMORROW)
+    assert _listed(stores, key, at=later)
+
+
+def test_nobody_is_reminded_of_a_quarantine_that_is_over(stores: Stores, key: TaskKey) -> None:
+    """O3: a release that comes first is found out, and nothing is staged about what it has mended."""
+    stores.records.commit(a_commit(a_checkpoint(key)))
+    _quarantine(stores, key)
+    marked = _marked(stores, key)
+    stores.records.release(a_commit(a_checkpoint(key, version=2), attempt=2), quarantine="the seal does not match")
+
+    with pytest.raises(StaleVersion):
+        stores.records.remind_of_quarantine(marked, messages=(ALARM,), now=TOMORROW, remind_at=TOMORROW)
 
 
 def test_a_quarantine_marks_the_head_and_leaves_the_checkpoint(stores: Stores, key: TaskKey) -> None:
@@ -575,7 +636,7 @@ def test_a_task_leaves_the_list_when_its_status_changes(stores: Stores, key: Tas
 
 
 def test_the_sweep_is_shown_live_tasks_that_are_due(stores: Stores, tenant: str) -> None:
-    """O3: by shard, longest due first, no more than asked for; closed and quarantined tasks are left alone."""
+    """O3: by shard, longest due first, no more than asked for; closed ones are left alone, quarantined ones a day."""
     tasks = {n: a_checkpoint(a_task_key(n * 16 + 7, tenant=tenant), now=NOON + timedelta(hours=n)) for n in range(1, 6)}
     for number, task in sorted(tasks.items(), reverse=True):
         stores.records.commit(a_commit(task, attempt=number))
@@ -587,7 +648,8 @@ def test_the_sweep_is_shown_live_tasks_that_are_due(stores: Stores, tenant: str)
         found = stores.records.overdue("live#7", before=NOON + before, limit=limit)
         return [key for key in found if key.tenant == tenant]
 
-    assert due(timedelta(days=1)) == [tasks[1].key, tasks[4].key, tasks[5].key]
+    assert due(timedelta(hours=23)) == [tasks[1].key, tasks[4].key, tasks[5].key]
+    assert due(timedelta(days=1)) == [tasks[1].key, tasks[4].key, tasks[5].key, tasks[3].key]
     assert due(timedelta(minutes=30)) == []
     first_due = datetime.fromisoformat(str(head_columns(tasks[1])["check_at"])) - NOON
     assert due(first_due) == [tasks[1].key]
@@ -695,5 +757,7 @@ def test_whether_a_task_has_ended_is_read_from_its_head(stores: Stores, key: Tas
     stores.records.commit(a_commit(a_checkpoint(key, version=2, status=status), attempt=2))
     assert stores.records.has_ended(key) is (status in TERMINAL)
 
-    stores.records.quarantine(key, version=2, reason="a test", review=a_wait(key), messages=(), now=NOON)
+    stores.records.quarantine(
+        key, version=2, reason="a test", review=a_wait(key), messages=(), now=NOON, remind_at=NOON
+    )
     assert not stores.records.has_ended(key)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from shared.domain.action import ActionStatus
-from shared.domain.checkpoint import shown_reason
+from shared.domain.checkpoint import shown_reason, watch_shard
 from shared.domain.errors import (
     ActionInFlight,
     DuplicateEvent,
@@ -95,8 +95,31 @@ class FakeTaskRecords:
         with self._calls.around("task_records.checkpoint"), self._world as world:
             return world.checkpoints.get((key.key, version))
 
+    def remind_of_quarantine(
+        self, head: Head, *, messages: tuple[Message, ...], now: datetime, remind_at: datetime
+    ) -> bool:
+        with self._calls.around("task_records.remind_of_quarantine"), self._world as world:
+            stored = world.heads.get(head.key.key)
+            if stored is None or (stored.version, stored.quarantine) != (head.version, head.quarantine):
+                msg = f"{head.key.task_id} is not quarantined as it was seen"
+                raise StaleVersion(msg)
+            if (head.key.key, head.version, 1) in world.outbox:
+                return False
+            columns = stored.columns | {"check_at": format_instant(remind_at)}
+            world.heads[head.key.key] = replace(stored, columns=columns)
+            _stage(world, OutboxRow(key=head.key, version=head.version, part=1, messages=messages))
+            return True
+
     def quarantine(
-        self, key: TaskKey, *, version: int, reason: str, review: Wait, messages: tuple[Message, ...], now: datetime
+        self,
+        key: TaskKey,
+        *,
+        version: int,
+        reason: str,
+        review: Wait,
+        messages: tuple[Message, ...],
+        now: datetime,
+        remind_at: datetime,
     ) -> None:
         with self._calls.around("task_records.quarantine"), self._world as world:
             head = world.heads.get(key.key)
@@ -108,13 +131,14 @@ class FakeTaskRecords:
             where = (review.tenant, review.correlation_id)
             if where in world.waits:
                 raise InvariantBroken("the review wait exists already")
-            unwatched = {name: value for name, value in head.columns.items() if name not in {"watch", "check_at"}}
-            columns = unwatched | {
+            columns = head.columns | {
                 "status": str(Status.QUARANTINED),
                 "queue": f"{key.tenant}#{Status.QUARANTINED}",
                 "since": f"{format_instant(now)}#{key.task_id}",
                 "due_at": format_instant(review.deadline_at),
                 "reason": shown_reason(reason),
+                "watch": watch_shard(key.task_id),
+                "check_at": format_instant(remind_at),
             }
             world.heads[key.key] = replace(head, columns=columns, quarantine=reason)
             world.waits[where] = review

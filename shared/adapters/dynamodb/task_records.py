@@ -17,6 +17,7 @@ from shared.adapters.dynamodb.transaction import (
     Write,
     writes_of,
     writes_of_quarantine,
+    writes_of_reminder,
 )
 from shared.domain.canonical import short_digest
 from shared.domain.errors import (
@@ -30,6 +31,7 @@ from shared.domain.errors import (
     WaitSettled,
 )
 from shared.domain.identity import TaskKey
+from shared.domain.instants import format_instant
 from shared.domain.outbox import Message
 from shared.domain.seal import SealedCheckpoint
 from shared.domain.status import TERMINAL
@@ -128,6 +130,7 @@ class DynamoTaskRecords:
         review: Wait,
         messages: tuple[Message, ...],
         now: datetime,
+        remind_at: datetime,
     ) -> None:
         """See `TaskRecords.quarantine`.
 
@@ -135,7 +138,15 @@ class DynamoTaskRecords:
             InvariantBroken: the review wait exists and the head knows nothing of it.
             Throttled, DependencyTimeout: no answer within our patience; quarantining again is safe.
         """
-        quarantine = Quarantine(key=key, version=version, reason=reason, review=review, messages=messages, now=now)
+        quarantine = Quarantine(
+            key=key,
+            version=version,
+            reason=reason,
+            review=review,
+            messages=messages,
+            now=now,
+            remind_at=remind_at,
+        )
         writes: tuple[Write, ...] = writes_of_quarantine(quarantine, self._tables)
         token = short_digest("quarantine", [key.key, version, reason, review.wait_id, review.opened_at.isoformat()])
         try:
@@ -149,6 +160,27 @@ class DynamoTaskRecords:
                 raise InvariantBroken("the review of a quarantine exists, the quarantine does not") from cancelled
         except NoAnswer as lost:
             raise DependencyTimeout("no answer to a quarantine") from lost
+
+    def remind_of_quarantine(
+        self, head: Head, *, messages: tuple[Message, ...], now: datetime, remind_at: datetime
+    ) -> bool:
+        """See `TaskRecords.remind_of_quarantine`.
+
+        Raises:
+            Throttled, DependencyTimeout: no answer within our patience; reminding again is safe.
+        """
+        writes = writes_of_reminder(head, messages, self._tables, now=now, remind_at=remind_at)
+        token = short_digest("reminder", [head.key.key, head.version, format_instant(now)])
+        try:
+            self._calls.transact([write.request for write in writes], token=token)
+        except Cancelled as cancelled:
+            if any(writes[position].part is Part.HEAD for position in cancelled.failed):
+                msg = f"{head.key.task_id} is not quarantined as it was seen"
+                raise StaleVersion(msg) from cancelled
+            return False
+        except NoAnswer as lost:
+            raise DependencyTimeout("no answer to a reminder") from lost
+        return True
 
     def overdue(self, shard: str, *, before: datetime, limit: int) -> tuple[TaskKey, ...]:
         """See `TaskRecords.overdue`.

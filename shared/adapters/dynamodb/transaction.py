@@ -14,14 +14,14 @@ from shared.adapters.dynamodb.items import Item, instant, number, text
 from shared.adapters.dynamodb.outbox import outbox_item
 from shared.adapters.dynamodb.waits import wait_item, wait_key
 from shared.domain.action import ActionRow, ActionStatus
-from shared.domain.checkpoint import shown_reason
+from shared.domain.checkpoint import shown_reason, watch_shard
 from shared.domain.errors import InvariantBroken
 from shared.domain.identity import TaskKey
 from shared.domain.instants import format_instant
 from shared.domain.outbox import Message, OutboxRow
 from shared.domain.status import Status
 from shared.domain.wait import Wait, WaitSettlement, WaitStatus
-from shared.ports.task_records import Commit
+from shared.ports.task_records import Commit, Head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +108,7 @@ class Quarantine:
     review: Wait
     messages: tuple[Message, ...]
     now: datetime
+    remind_at: datetime
 
 
 def writes_of_quarantine(quarantine: Quarantine, tables: TaskTables) -> tuple[Write, ...]:
@@ -115,6 +116,29 @@ def writes_of_quarantine(quarantine: Quarantine, tables: TaskTables) -> tuple[Wr
     key, review = quarantine.key, quarantine.review
     row = OutboxRow(key=key, version=quarantine.version, part=1, messages=quarantine.messages)
     return (_mark(quarantine, tables.heads), _opened(review, tables), *_staged(row, tables, quarantine.now))
+
+
+def writes_of_reminder(
+    head: Head, messages: tuple[Message, ...], tables: TaskTables, *, now: datetime, remind_at: datetime
+) -> tuple[Write, ...]:
+    """Return what another alarm about a quarantined task writes, the head first."""
+    as_seen = "version = :version"
+    distrusted = "quarantine = :quarantine"
+    again = _write(
+        Part.HEAD,
+        "Update",
+        tables.heads,
+        Key=head_key(head.key),
+        UpdateExpression="SET check_at = :remind_at",
+        ConditionExpression=f"{as_seen} AND {distrusted}",
+        ExpressionAttributeValues={
+            ":version": number(head.version),
+            ":quarantine": text(head.quarantine or ""),
+            ":remind_at": instant(remind_at),
+        },
+    )
+    row = OutboxRow(key=head.key, version=head.version, part=1, messages=messages)
+    return (again, *_staged(row, tables, now))
 
 
 def _opened(wait: Wait, tables: TaskTables) -> Write:
@@ -149,8 +173,8 @@ def _mark(quarantine: Quarantine, table: str) -> Write:
         table,
         Key=head_key(key),
         UpdateExpression="SET quarantine = :reason, reason = :shown, #status = :status, #queue = :queue, "
-        # No sweep looks after it any more: a person does.
-        "since = :since, due_at = :due_at REMOVE watch, check_at",
+        # The sweep does nothing on it but remind people, a closed task's included.
+        "since = :since, due_at = :due_at, watch = :watch, check_at = :remind_at",
         ConditionExpression=f"{this_version} AND {not_yet}",
         ExpressionAttributeNames={"#status": "status", "#queue": "queue"},
         ExpressionAttributeValues={
@@ -161,6 +185,8 @@ def _mark(quarantine: Quarantine, table: str) -> Write:
             ":queue": text(f"{key.tenant}#{status}"),
             ":since": text(f"{format_instant(quarantine.now)}#{key.task_id}"),
             ":due_at": instant(quarantine.review.deadline_at),
+            ":watch": text(watch_shard(key.task_id)),
+            ":remind_at": instant(quarantine.remind_at),
         },
     )
 

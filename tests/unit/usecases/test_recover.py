@@ -9,7 +9,7 @@ from shared.ports.executions import ExecutionState
 from shared.usecases.engine import RecoverDeps
 from shared.usecases.recover import OUTBOX_STALE_AFTER, recover_task, sweep
 from tests.fakes.downstream import Mishap
-from tests.fakes.operating import retry, with_operators
+from tests.fakes.operating import quarantine, release, retry, with_operators
 from tests.fakes.story import Story
 
 DEAD = [ExecutionState.FAILED, ExecutionState.TIMED_OUT, ExecutionState.ABORTED]
@@ -290,3 +290,39 @@ def test_a_broken_record_without_an_execution_is_quarantined() -> None:
 
     assert story.status == "quarantined"
     assert not recover_task(story.key, deps_of(story), run=1)
+
+
+def test_a_quarantined_task_is_not_forgotten() -> None:
+    """O3, R6: nothing ends a quarantine by itself, so people are told of it every day until somebody does."""
+    story = with_operators(Story())
+    story.start()
+    quarantine(story)
+    story.machine.settle()
+    assert story.published.count("task.quarantined") == 1
+    assert sweep(deps_of(story)).looked_at == 0
+
+    for day in (2, 3, 4):
+        story.later(days=1, minutes=1)
+        assert sweep(deps_of(story)).mended == 1
+        assert sweep(deps_of(story)).looked_at == 0
+        story.machine.settle()
+        assert story.published.count("task.quarantined") == day
+
+    release(story, from_version=1)
+    story.machine.settle()
+    story.later(days=1, minutes=1)
+    sweep(deps_of(story))
+    story.machine.settle()
+    assert (story.status, story.published.count("task.quarantined")) == ("waiting_approval", 4)
+
+
+def test_a_reminder_waits_for_the_alarm_before_it() -> None:
+    """O3: an alarm that is stuck is put before the stream again, not heaped up."""
+    story = with_operators(Story())
+    story.start()
+    quarantine(story)
+    story.world.clock.advance(timedelta(days=1, minutes=1))
+
+    swept = sweep(deps_of(story))
+
+    assert (swept.looked_at, swept.mended, swept.restaged) == (1, 0, 1)
