@@ -18,14 +18,13 @@ from shared.domain.change import (
     set_execution,
     settle_waits,
     stamps_of,
-    start_run,
 )
-from shared.domain.checkpoint import Business, Checkpoint, ChildTask, Execution, Fact, RecentEvent, Security
+from shared.domain.checkpoint import Checkpoint, ChildTask, Fact
 from shared.domain.compensation import not_undone
 from shared.domain.errors import InvalidRequest
 from shared.domain.identity import TaskKey
 from shared.domain.outbox import AnswerParent
-from shared.domain.seal import GENESIS
+from shared.domain.start import first_version
 from shared.domain.status import Status
 from shared.domain.wait import OnDeadline, PendingWait, Rung, WaitKind, WaitRule, WaitStatus
 from shared.domain.workflow import StartChild, Workflow
@@ -79,32 +78,19 @@ def start_child(change: Change, step: StartChild, ground: Ground) -> Change:
     if deadline_at <= ground.now:
         msg = f"there is no time left for the child task {step.name}"
         raise InvalidRequest(msg)
-    said = f"started by {task.task_id}"
-    first = Checkpoint(
-        task_id=child.task_id,
-        version=1,
-        business=Business(
-            workflow=workflow.name,
-            stage=workflow.first_stage,
-            status=Status.READY,
-            because=said,
-            owner=task.business.owner,
-            request=request,
-            request_version=1,
-            deadline_at=deadline_at,
-        ),
-        execution=Execution(run=1, parent=task.task_id, recent=(RecentEvent(at=ground.now, what=said),)),
-        security=Security(tenant=task.security.tenant, on_behalf_of=task.security.on_behalf_of),
-        stamps=stamps_of(workflow, ground.stamps.model),
+    # Its first step is for its own first wake-up to decide, behind every gate.
+    begun = first_version(
+        TaskKey(tenant=task.security.tenant, task_id=child.task_id),
+        request,
+        owner=task.business.owner,
+        because=f"started by {task.task_id}",
+        deadline_at=deadline_at,
         # One trace joins the two.
         trace=task.trace,
-        created_at=ground.now,
-        updated_at=ground.now,
-        status_since=ground.now,
-        previous_seal=GENESIS,
+        ground=replace(ground, workflow=workflow, stamps=stamps_of(workflow, ground.stamps.model)),
+        on_behalf_of=task.security.on_behalf_of,
+        parent=task.task_id,
     )
-    # Its first step is for its own first wake-up to decide, behind every gate.
-    begun = start_run(Change(task=first, before=Status.READY), 1)
     return replace(waiting, children=(*waiting.children, begun))
 
 

@@ -6,14 +6,12 @@ from typing import Final
 
 from shared.domain.authority import Operation, Principal
 from shared.domain.canonical import digest
-from shared.domain.change import Change, stamps_of, start_run
-from shared.domain.checkpoint import Business, Checkpoint, Execution, RecentEvent, References, Security
+from shared.domain.change import Change, stamps_of
 from shared.domain.dispatch import start_scopes
 from shared.domain.errors import DuplicateEvent, GateFailed, InvalidRequest, KeyReused
 from shared.domain.evidence import EvidenceRef
 from shared.domain.identity import PrincipalRef, TaskKey, task_key
-from shared.domain.seal import GENESIS
-from shared.domain.status import Status
+from shared.domain.start import first_version
 from shared.domain.steps import take
 from shared.domain.workflow import Workflow
 from shared.ports.inbox import InboxRow
@@ -100,32 +98,17 @@ def _receipt(command: StartTask, form: RequestForm, deps: ApiDeps) -> InboxRow:
 
 def _first_version(key: TaskKey, owner: PrincipalRef, workflow: Workflow, form: RequestForm, deps: ApiDeps) -> Change:
     ground = deps.tasks.ground(workflow, stamps_of(workflow, deps.model_id))
-    now = ground.now
-    task = Checkpoint(
-        task_id=key.task_id,
-        version=1,
-        business=Business(
-            workflow=workflow.name,
-            stage=workflow.first_stage,
-            status=Status.READY,
-            because="the request was received",
-            owner=owner,
-            request=form.record,
-            request_version=1,
-            deadline_at=now + workflow.task_deadline,
-        ),
-        execution=Execution(run=1, recent=(RecentEvent(at=now, what="the request was received"),)),
-        references=References(evidence=store_untrusted(key, form, workflow, deps)),
-        security=Security(tenant=key.tenant),
-        stamps=ground.stamps,
+    change = first_version(
+        key,
+        form.record,
+        owner=owner,
+        because="the request was received",
+        deadline_at=ground.now + workflow.task_deadline,
         trace=deps.tasks.ids.new("trc"),
-        created_at=now,
-        updated_at=now,
-        status_since=now,
-        previous_seal=GENESIS,
+        ground=ground,
+        evidence=store_untrusted(key, form, workflow, deps),
     )
-    change = start_run(Change(task=task, before=Status.READY), 1)
-    return take(workflow.next_step(workflow.view(task, now=now)), change, ground)
+    return take(workflow.next_step(workflow.view(change.task, now=ground.now)), change, ground)
 
 
 def store_untrusted(key: TaskKey, form: RequestForm, workflow: Workflow, deps: ApiDeps) -> tuple[EvidenceRef, ...]:
