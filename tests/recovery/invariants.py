@@ -199,10 +199,11 @@ def task_has_a_next_event(history: History, machine: Machine) -> Iterable[str]:
 
 def families_agree(history: History, machine: Machine) -> Iterable[str]:
     """A child is known to the task that started it, once, and has been heard of if it has ended and is waited for."""
-    world = machine.world
-    others = {other.key.task_id: other for other in histories(world)}
-    parent = others.get(history.last.execution.parent or "")
     started = {c.task_id for task in history.checkpoints for c in task.execution.children}
+    if history.last.execution.parent is None and not started:
+        return
+    others = {other.key.task_id: other for other in histories(machine.world)}
+    parent = others.get(history.last.execution.parent or "")
     if history.last.execution.parent is not None:
         known = {c.task_id for task in parent.checkpoints for c in task.execution.children} if parent else set()
         if history.key.task_id not in known:

@@ -8,7 +8,6 @@ from shared.domain.approval import ApprovalStatus
 from shared.domain.errors import TaskClosed
 from shared.domain.status import Status
 from tests.recovery.acts import Amends, Cancels, Decides
-from tests.recovery.history import histories
 from tests.recovery.scene import Answer, Scene
 from tests.recovery.story import Ending
 
@@ -18,8 +17,7 @@ _CANCELED = frozenset({Status.CANCELED, Status.NEEDS_REVIEW})
 
 def promises_kept(scene: Scene) -> Iterable[str]:
     """Whoever was told yes got what they asked for, and whoever was told no was told the truth."""
-    found = histories(scene.world)
-    asked_for = [history for history in found if history.last.execution.parent is None]
+    asked_for = [task for task in scene.tasks() if task.execution.parent is None]
     if len(asked_for) != 1:
         yield f"one request was made, {len(asked_for)} tasks are stored that nobody else started"
     for answer in scene.answers:

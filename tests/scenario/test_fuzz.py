@@ -38,6 +38,7 @@ from tests.scenario.fuzzing import (
     operation_of,
 )
 from tests.scenario.partner import let_in
+from tests.scenario.test_webhook import subject_of
 
 each_field, random_only = described(each_field=True), described(each_field=False)
 # Who may do what is asked for, so that a case is not refused before anybody has looked at its fields.
@@ -60,9 +61,9 @@ STARTERS: Final = {
 def bench(deployed: Instance, observer: Observer) -> Iterator[Bench]:
     """Let an outside system in, and begin what takes a while."""
     with let_in(deployed, "esign") as partner:
-        claims = deployed.token("newcomer-10").split(".")[1]
-        newcomer = str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])
-        made = Bench(deployed, observer, newcomer, Sender(source=partner.source, secret=partner.key))
+        made = Bench(
+            deployed, observer, subject_of(deployed, "newcomer-10"), Sender(source=partner.source, secret=partner.key)
+        )
         # What it would put right elsewhere is nothing that these tests have moved.
         deployed.aws.client("events").disable_rule(Name="holdfast-local-sweep")
         yield made

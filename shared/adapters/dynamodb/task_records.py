@@ -15,6 +15,7 @@ from shared.adapters.dynamodb.transaction import (
     Quarantine,
     TaskTables,
     Write,
+    named,
     writes_of,
     writes_of_quarantine,
     writes_of_reminder,
@@ -202,10 +203,7 @@ class DynamoTaskRecords:
 
     @property
     def _checkpoints(self) -> str:
-        if self._tables.checkpoints is None:
-            msg = "this function does not read checkpoints"
-            raise InvariantBroken(msg)
-        return self._tables.checkpoints
+        return named(self._tables.checkpoints, "checkpoints")
 
     def _read(self, key: TaskKey, version_hint: int | None) -> tuple[Head | None, SealedCheckpoint | None]:
         if version_hint is None:

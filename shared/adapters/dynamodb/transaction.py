@@ -73,13 +73,13 @@ def writes_of(commit: Commit, tables: TaskTables, *, lifts: str | None = None) -
     _require_next_version(commit, may_skip=lifts is not None)
     writes = (
         _head(commit, tables.heads) if lifts is None else _released_head(commit, tables.heads, lifts),
-        _put(Part.CHECKPOINT, _named(tables.checkpoints, "checkpoints"), checkpoint_item(commit), unless_exists="task"),
+        _put(Part.CHECKPOINT, named(tables.checkpoints, "checkpoints"), checkpoint_item(commit), unless_exists="task"),
         *_event(commit, tables),
         *(_opened(wait, tables) for wait in commit.opened),
-        *(_settle(end, commit, _named(tables.waits, "waits")) for end in commit.settled),
-        *(_climb(wait, _named(tables.waits, "waits")) for wait in commit.climbed),
-        *(_intent(row, _named(tables.actions, "actions")) for row in commit.intents),
-        *(_withdraw(operation, commit, _named(tables.actions, "actions")) for operation in commit.withdrawn),
+        *(_settle(end, commit, named(tables.waits, "waits")) for end in commit.settled),
+        *(_climb(wait, named(tables.waits, "waits")) for wait in commit.climbed),
+        *(_intent(row, named(tables.actions, "actions")) for row in commit.intents),
+        *(_withdraw(operation, commit, named(tables.actions, "actions")) for operation in commit.withdrawn),
         *_release(commit, tables),
         *_staged(
             OutboxRow(key=commit.key, version=commit.checkpoint.version, messages=commit.messages), tables, commit.now
@@ -148,7 +148,7 @@ def _opened(wait: Wait, tables: TaskTables) -> Write:
     return _write(
         Part.OPENED,
         "Put",
-        _named(tables.waits, "waits"),
+        named(tables.waits, "waits"),
         Item=wait_item(wait),
         ConditionExpression=f"{first_time} OR ({over})",
         ExpressionAttributeNames={"#status": "status"},
@@ -158,9 +158,7 @@ def _opened(wait: Wait, tables: TaskTables) -> Write:
 
 def _staged(row: OutboxRow, tables: TaskTables, now: datetime) -> Iterator[Write]:
     if row.messages:
-        yield _put(
-            Part.MESSAGES, _named(tables.outbox, "outbox"), outbox_item(row, staged_at=now), unless_exists="task"
-        )
+        yield _put(Part.MESSAGES, named(tables.outbox, "outbox"), outbox_item(row, staged_at=now), unless_exists="task")
 
 
 def _mark(quarantine: Quarantine, table: str) -> Write:
@@ -229,7 +227,7 @@ def _released_head(commit: Commit, table: str, quarantine: str) -> Write:
 
 def _event(commit: Commit, tables: TaskTables) -> Iterator[Write]:
     if commit.inbox is not None:
-        yield _put(Part.EVENT, _named(tables.inbox, "inbox"), inbox_item(commit.inbox), unless_exists="event_id")
+        yield _put(Part.EVENT, named(tables.inbox, "inbox"), inbox_item(commit.inbox), unless_exists="event_id")
 
 
 def _settle(end: WaitSettlement, commit: Commit, table: str) -> Write:
@@ -305,7 +303,7 @@ def _release(commit: Commit, tables: TaskTables) -> Iterator[Write]:
     yield _write(
         Part.LEASE,
         "Update",
-        _named(tables.leases, "leases"),
+        named(tables.leases, "leases"),
         Key=head_key(commit.key),
         UpdateExpression="SET ends_at = :now",
         ConditionExpression=ours,
@@ -323,9 +321,14 @@ def _write(part: Part, kind: str, table: str, **request: object) -> Write:
     return Write(part=part, request={kind: {"TableName": table, **request, **shown}})
 
 
-def _named(table: str | None, kind: str) -> str:
+def named(table: str | None, kind: str) -> str:
+    """Return the name of a table.
+
+    Raises:
+        InvariantBroken: the function was not told it, because it has nothing to do there.
+    """
     if table is None:
-        msg = f"this function does not write {kind}"
+        msg = f"this function does not know the table of {kind}"
         raise InvariantBroken(msg)
     return table
 
